@@ -84,9 +84,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_memory_items_thread_serial"), "memory_items", ["thread", "serial"], unique=False)
     op.create_table(
         "memory_usage",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("run_id", sa.String(length=64), nullable=True),
         sa.Column("subtask", sa.String(length=64), nullable=True),
         sa.Column("question", sa.Text(), nullable=True),
@@ -182,9 +180,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_tool_calls_run_id"), "tool_calls", ["run_id"], unique=False)
     op.create_table(
         "ledger",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("reservation_id", sa.String(length=64), nullable=False),
         sa.Column("account_id", sa.String(length=64), nullable=False),
         sa.Column("run_id", sa.String(length=64), nullable=True),
@@ -207,9 +203,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_ledger_run_id"), "ledger", ["run_id"], unique=False)
     op.create_table(
         "outcomes",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("decision_id", sa.String(length=64), nullable=False),
         sa.Column("created", sa.Float(), nullable=False),
         sa.Column("quality", sa.Float(), nullable=True),
@@ -217,17 +211,13 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Float(), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("source", sa.String(length=64), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["decision_id"], ["decisions.id"], name=op.f("fk_outcomes_decision_id_decisions")
-        ),
+        sa.ForeignKeyConstraint(["decision_id"], ["decisions.id"], name=op.f("fk_outcomes_decision_id_decisions")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outcomes")),
     )
     op.create_index(op.f("ix_outcomes_decision_id_id"), "outcomes", ["decision_id", "id"], unique=False)
     op.create_table(
         "steps",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("run_id", sa.String(length=64), nullable=False),
         sa.Column("subtask", sa.String(length=64), nullable=True),
         sa.Column("kind", sa.String(length=32), nullable=False),
