@@ -3,7 +3,7 @@
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ def _revision_of(connection: Connection) -> str | None:
 
 
 @contextmanager
-def _explained(engine: Engine) -> Iterator[None]:
+def _explained(engine: Engine) -> Generator[None, None, None]:
     try:
         yield
     except SQLAlchemyError as error:

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class Store:
         return self.url.database
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Generator[Connection, None, None]:
         """A write transaction: commits at the end, rolls back on an exception; flushes buffered rows first.
 
         Raises:
@@ -71,7 +71,7 @@ class Store:
             raise explain(error, self.url) from error
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self) -> Generator[Connection, None, None]:
         self.flush()
         try:
             with self._engine.connect().execution_options(pointwork_read=True) as connection:

@@ -1,0 +1,201 @@
+"""``pointwork.toml``: what it may say, its defaults, and errors that name file, line and key."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pointwork.budgets import Budget
+from pointwork.errors import ConfigError, UsageError
+
+FILE_NAME = "pointwork.toml"
+
+ROLES = ("planner", "worker-small", "worker-large", "judge")
+
+EMBEDDED = "local:"
+
+# The first provider whose key is in the environment serves the roles: (key, small model, large model).
+PROVIDERS = (
+    ("ANTHROPIC_API_KEY", "anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"),
+    ("OPENAI_API_KEY", "openai/gpt-5-mini", "openai/gpt-5"),
+    ("GEMINI_API_KEY", "gemini/gemini-2.5-flash", "gemini/gemini-2.5-pro"),
+    ("MISTRAL_API_KEY", "mistral/mistral-small-latest", "mistral/mistral-large-latest"),
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSettings(_Strict):
+    """``[models.<role>]``: where a role's prompts go.
+
+    Attributes:
+        model: ``local:`` or ``local:/file.gguf``, ``http://host:port/v1#name``, or a litellm model string.
+        api_key_env: name of the environment variable that holds the key (the key itself never stands in the file).
+        usd_per_mtok: price per million (prompt, completion) tokens; None takes the known list price.
+        timeout: seconds for one attempt.
+        concurrency: most calls in flight.
+        attempts: tries of one call, the first included.
+    """
+
+    model: str = Field(min_length=1)
+    api_key_env: str | None = None
+    usd_per_mtok: tuple[float, float] | None = None
+    timeout: float = Field(default=120.0, gt=0)
+    concurrency: int = Field(default=8, ge=1)
+    attempts: int = Field(default=3, ge=1)
+
+
+class RouterSettings(_Strict):
+    """``[router]``."""
+
+    policy: str = "linucb"
+    usd_per_request: float | None = Field(default=None, gt=0)
+    seed: int = 0
+
+
+class PlannerSettings(_Strict):
+    """``[planner]``: ``auto`` asks the model unless one agent can answer outright; ``rules`` never asks."""
+
+    mode: Literal["auto", "model", "rules"] = "auto"
+    max_subtasks: int = Field(default=8, ge=1, le=8)
+
+
+class RunSettings(_Strict):
+    """``[run]``: the shape of one run."""
+
+    max_turns: int = Field(default=6, ge=1)
+    max_replans: int = Field(default=1, ge=0)
+    judge: bool = False
+    recall_tokens: int = Field(default=300, ge=0)
+
+
+class BudgetSettings(_Strict):
+    """``[budget]``: limits of a run that sets none itself."""
+
+    usd: float | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    turns: int | None = None
+
+
+class AgentSettings(_Strict):
+    """``[[agents]]``: an agent of the user's own, beside the built-in ones."""
+
+    name: str = Field(min_length=1)
+    instructions: str
+    capabilities: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ("worker-small", "worker-large")
+
+
+class Settings(_Strict):
+    """The whole file."""
+
+    store: str | None = None
+    models: dict[str, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
+    router: RouterSettings = RouterSettings()
+    planner: PlannerSettings = PlannerSettings()
+    run: RunSettings = RunSettings()
+    budget: BudgetSettings = BudgetSettings()
+    agents: tuple[AgentSettings, ...] = ()
+
+    def model_for(self, role: str) -> ModelSettings:
+        """What serves a role: the file's entry, else a provider whose key is set, else the embedded model."""
+        if role in self.models:
+            return self.models[role]
+        if "worker-small" in self.models:
+            return self.models["worker-small"]
+        for key, small, large in PROVIDERS:
+            if os.environ.get(key):
+                return ModelSettings(model=large if role in ("worker-large", "judge") else small, api_key_env=key)
+        return ModelSettings(model=EMBEDDED)
+
+    def default_budget(self) -> Budget:
+        """The ``[budget]`` section as a ``Budget``."""
+        return Budget(**self.budget.model_dump())
+
+
+def load(path: str | os.PathLike[str] | None = None) -> Settings:
+    """Read a configuration.
+
+    Args:
+        path: the file; None takes ``POINTWORK_CONFIG`` or ``pointwork.toml`` in the current folder, if there is one.
+
+    Raises:
+        ConfigError: it is missing, not TOML, or says something unknown or of a wrong type.
+    """
+    named = path or os.environ.get("POINTWORK_CONFIG")
+    file = Path(named) if named else Path(FILE_NAME)
+    if not named and not file.is_file():
+        return Settings()
+    try:
+        source = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"can not read the configuration {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file} is not UTF-8: byte {error.start} is {source_byte(error)}") from error
+    try:
+        values = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from error
+    return _checked(file, source, values)
+
+
+def source_byte(error: UnicodeDecodeError) -> str:
+    """The offending byte, for a message."""
+    return f"0x{error.object[error.start]:02x}"
+
+
+def _checked(file: Path, source: str, values: dict[str, Any]) -> Settings:
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        problems = [
+            f"{file}:{line_of(source, problem['loc'])}: {'.'.join(map(str, problem['loc']))}: {_said(problem)}"
+            for problem in error.errors()
+        ]
+        raise ConfigError("\n".join(problems)) from error
+    try:
+        settings.default_budget()
+    except UsageError as error:
+        raise ConfigError(f"{file}:{line_of(source, ('budget',))}: budget: {error}") from error
+    for role in settings.models:
+        if role not in ROLES:
+            raise ConfigError(
+                f"{file}:{line_of(source, ('models', role))}: models.{role}: unknown role; known: {', '.join(ROLES)}"
+            )
+    return settings
+
+
+def _said(problem: Any) -> str:
+    if problem["type"] == "extra_forbidden":
+        return "unknown key"
+    return f"{problem['msg']} (it is {problem['input']!r})"
+
+
+def line_of(source: str, location: tuple[int | str, ...]) -> int:
+    """The line (from 1) where a key of a TOML document stands; the nearest enclosing one if it does not stand there."""
+    best, table, counts = 1, (), dict[tuple[str, ...], int]()
+    depth = 0
+    for number, line in enumerate(source.splitlines(), 1):
+        header = re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]", line)
+        if header:
+            table = tuple(part.strip().strip("\"'") for part in header[2].split("."))
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+            here: tuple[int | str, ...] = (*table, counts[table]) if header[1] == "[[" else table
+        else:
+            key = re.match(r"\s*([\w.\"'-]+?)\s*=", line)
+            if not key:
+                continue
+            prefix = (*table, counts[table]) if table in counts else table
+            here = (*prefix, *(part.strip("\"'") for part in key[1].split(".")))
+        if here == location[: len(here)] and len(here) > depth:
+            best, depth = number, len(here)
+    return best
