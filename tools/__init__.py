@@ -1,0 +1,32 @@
+"""Tools: typed Python functions that a model may call.
+
+``@tool`` makes one from a function; ``builtin_tools()`` gives those that come with Pointwork: arithmetic, units and
+dates; files and tables below the run's root, read-only; memory. Importing this package loads neither duckdb, pint
+nor numpy: the built-in tools load what they need on first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from pointwork.tools.spec import Evidence, Label, MemoryLike, Tool, ToolContext, ToolResult, tool
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["Evidence", "Label", "MemoryLike", "Tool", "ToolContext", "ToolResult", "builtin_tools", "tool"]
+
+_BUILTIN = {
+    "calculator": ("calculate", "convert", "date_math"),
+    "tables": ("list_tables", "describe_table", "query_table", "sql"),
+    "files": ("list_files", "find_files", "grep_files", "read_file", "search_files"),
+    "recall": ("recall", "read_memory"),
+}
+
+
+def builtin_tools() -> dict[str, Tool]:
+    """The tools that come with Pointwork, by name."""
+    found: dict[str, Tool] = {}
+    for module, names in _BUILTIN.items():
+        home: ModuleType = importlib.import_module(f"pointwork.tools.{module}")
+        found.update({name: getattr(home, name) for name in names})
+    return found
