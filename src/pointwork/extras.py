@@ -14,6 +14,7 @@ EXTRAS = {
     "gguf": "train",
     "vllm": "vllm",
     "psycopg": "postgres",
+    "langgraph": "postgres",
 }
 
 

@@ -19,7 +19,7 @@ EMBEDDED = "local:"
 
 # The first provider whose key is in the environment serves the roles: (key, small model, large model).
 PROVIDERS = (
-    ("ANTHROPIC_API_KEY", "anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-4-5"),
+    ("ANTHROPIC_API_KEY", "anthropic/claude-haiku-4-5", "anthropic/claude-sonnet-5"),
     ("OPENAI_API_KEY", "openai/gpt-5-mini", "openai/gpt-5"),
     ("GEMINI_API_KEY", "gemini/gemini-2.5-flash", "gemini/gemini-2.5-pro"),
     ("MISTRAL_API_KEY", "mistral/mistral-small-latest", "mistral/mistral-large-latest"),
@@ -125,7 +125,7 @@ def load(path: str | os.PathLike[str] | None = None) -> Settings:
     """Read a configuration.
 
     Args:
-        path: the file; None takes ``POINTWORK_CONFIG`` or ``pointwork.toml`` in the current folder, if there is one.
+        path: the file; None takes ``POINTWORK_CONFIG``, else ``pointwork.toml`` of the current folder.
 
     Raises:
         ConfigError: it is missing, not TOML, or says something unknown or of a wrong type.
@@ -167,9 +167,8 @@ def _checked(file: Path, source: str, values: dict[str, Any]) -> Settings:
         raise ConfigError(f"{file}:{line_of(source, ('budget',))}: budget: {error}") from error
     for role in settings.models:
         if role not in ROLES:
-            raise ConfigError(
-                f"{file}:{line_of(source, ('models', role))}: models.{role}: unknown role; known: {', '.join(ROLES)}"
-            )
+            where = f"{file}:{line_of(source, ('models', role))}"
+            raise ConfigError(f"{where}: models.{role}: unknown role; known: {', '.join(ROLES)}")
     return settings
 
 
@@ -180,7 +179,7 @@ def _said(problem: Any) -> str:
 
 
 def line_of(source: str, location: tuple[int | str, ...]) -> int:
-    """The line (from 1) where a key of a TOML document stands; the nearest enclosing one if it does not stand there."""
+    """The line (from 1) of a key in a TOML document; of its nearest parent if it does not stand there."""
     best, table, counts = 1, (), dict[tuple[str, ...], int]()
     depth = 0
     for number, line in enumerate(source.splitlines(), 1):

@@ -49,11 +49,8 @@ runs = Table(
     Column("status", String(32), nullable=False),
     Column("created", Float, nullable=False),
     Column("finished", Float),
-    Column("text", Text),
-    Column("plan", JSON),
-    Column("evidence", JSON),
-    Column("missing", JSON),
     Column("budget", JSON),
+    Column("result", JSON),  # the whole Result, as --json prints it
     Column("error", Text),
     Column("package_version", String(32), nullable=False),
     Index(None, "created"),

@@ -1,0 +1,98 @@
+"""The LangGraph graph: plan → work (one Send per ready subtask) → verify → (work again | plan again | answer)."""
+
+from typing import Any, cast
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
+
+from pointwork.agents.nodes import Nodes
+from pointwork.agents.plan import Plan, Subtask
+from pointwork.agents.services import Services
+from pointwork.agents.state import State, TaskInput, TaskOutput, Try
+
+# Tries of one subtask: on a second arm where the first failed; then the plan itself is doubted.
+MAX_TRIES = 2
+
+
+def build_graph(services: Services, checkpointer: Any = None) -> Any:
+    """Compile the graph.
+
+    Without a checkpointer it takes that of the graph it is a node of.
+    """
+    nodes = Nodes(services)
+    # langgraph's generics can not follow bound methods: this module is the typed edge to it
+    graph: Any = StateGraph(State, input_schema=TaskInput, output_schema=TaskOutput)
+    graph.add_node("plan", nodes.plan)
+    graph.add_node("work", nodes.work)
+    graph.add_node("verify", nodes.verify)
+    graph.add_node("answer", nodes.answer)
+    graph.add_edge(START, "plan")
+    graph.add_edge("work", "verify")
+    graph.add_edge("answer", END)
+
+    def dispatch(state: State) -> Any:
+        return next_step(services, state)
+
+    graph.add_conditional_edges("plan", dispatch, ["work", "answer"])
+    graph.add_conditional_edges("verify", dispatch, ["work", "plan", "answer"])
+    return graph.compile(checkpointer=checkpointer, name="pointwork")
+
+
+def next_step(services: Services, state: State) -> list[Send] | str:
+    """What to do now: subtasks that are ready or may be tried on another arm, a new plan, or the answer."""
+    plan = Plan.from_json(state["plan"])
+    if state.get("spent_all") or not plan.subtasks:
+        return "answer"
+    prefix = f"p{state['round']}."
+    results = {
+        key.removeprefix(prefix): cast(Try, value)
+        for key, value in state.get("results", {}).items()
+        if key.startswith(prefix)
+    }
+    answers = {name: tried["text"] for name, tried in results.items() if tried["status"] == "ok"}
+    sends: list[Send] = []
+    lost = False
+    for subtask in plan.subtasks:
+        tried = results.get(subtask.id)
+        if subtask.id in answers:
+            continue
+        if tried is None:
+            if all(need in answers for need in subtask.needs):
+                sends.append(_send(state, subtask, answers, 1, []))
+            continue
+        excluded = [*tried["excluded"], tried["arm"]]
+        others = set(services.candidates(subtask.capability)) - set(excluded)
+        if tried["attempt"] < MAX_TRIES and others:
+            sends.append(_send(state, subtask, answers, tried["attempt"] + 1, excluded))
+        else:
+            lost = True
+    if sends:
+        return sends
+    if lost and state["round"] < services.settings.run.max_replans:
+        return "plan"
+    return "answer"
+
+
+def _send(state: State, subtask: Subtask, answers: dict[str, str], attempt: int, excluded: list[str]) -> Send:
+    key = f"p{state['round']}.{subtask.id}"
+    facts = [[f"answer:{need}", answers[need]] for need in subtask.needs]
+    return Send(
+        "work",
+        {
+            "run_id": state.get("run_id"),
+            "key": key,
+            "attempt": attempt,
+            "subtask": {
+                "id": subtask.id,
+                "text": subtask.text,
+                "capability": subtask.capability,
+                "needs": list(subtask.needs),
+                "answer_type": subtask.answer_type,
+            },
+            "answers": {need: answers[need] for need in subtask.needs},
+            "facts": [*state.get("known", []), *facts],
+            "excluded": excluded,
+            "root": state.get("root"),
+            "thread": state.get("thread"),
+        },
+    )

@@ -1,0 +1,346 @@
+"""The graph's nodes: plan, work, verify, answer."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+from langgraph.config import get_stream_writer
+from sqlalchemy import update
+
+from pointwork.agents.judge import judge
+from pointwork.agents.loop import Attempt, Job, work
+from pointwork.agents.plan import Plan, Subtask, fill_references
+from pointwork.agents.planner import Planner
+from pointwork.agents.result import Cost, Decided, Result, Status
+from pointwork.agents.runs import open_run
+from pointwork.agents.services import ArmSpec, Services, Work
+from pointwork.agents.state import State, Try
+from pointwork.agents.verify import check_answer
+from pointwork.budgets import to_usd
+from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolError
+from pointwork.ledger import Account
+from pointwork.models import ChatRequest, Completion
+from pointwork.models.gateway import Caller
+from pointwork.router import Outcome
+from pointwork.store.tables import runs
+from pointwork.text import content_words
+from pointwork.tools import Evidence, Tool, ToolResult
+
+# A recalled item is shown if it holds at least this share of the question's content words.
+RELEVANT = 0.5
+
+EVIDENCE_SHOWN = 2000
+
+
+class Nodes:
+    """Bound to the services of a team; each method is a node of its graph."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    async def plan(self, state: State) -> State:
+        """Make the plan, or after a failure the next one."""
+        services = self.services
+        run_id = open_run(services, state)
+        account = services.ledger.open(run_id)
+        context = services.tool_context(state.get("root"), state.get("thread"))
+        again = "plan" in state
+        known = list(state.get("known", []))
+        report = ""
+        if again:
+            solved, open_questions = _progress(state)
+            known += [[f"answer:{question}", text] for question, text in solved]
+            report = "Known: " + ("; ".join(f"{q} {t}" for q, t in solved) or "nothing")
+            report += ". Open: " + "; ".join(open_questions)
+
+        async def chat(request: ChatRequest) -> Completion:
+            return await services.models.chat("planner", request, Caller(account, "planner", run_id))
+
+        async def fits(text: str) -> Any:
+            return await services.fits(text, context)
+
+        number = state.get("round", -1) + 1
+        try:
+            planner = Planner(services.capabilities(), fits, chat, services.settings.planner)
+            plan = await planner.plan(state["task"], report=report)
+        except BudgetExceeded as error:
+            empty = Plan((), "splitter", (str(error),))
+            return {
+                "run_id": run_id,
+                "plan": state.get("plan", empty.as_json()),
+                "spent_all": str(error),
+                "round": number,
+                "known": known,
+            }
+        _emit("plan", run_id=run_id, plan=plan.as_json(), again=again)
+        return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known}
+
+    async def work(self, payload: dict[str, Any]) -> State:
+        """Do one subtask once, on the arm that the router picks."""
+        services = self.services
+        run_id, key, attempt_number = payload["run_id"], payload["key"], payload["attempt"]
+        subtask = Subtask(**{**payload["subtask"], "needs": tuple(payload["subtask"]["needs"])})
+        question = fill_references(subtask.text, payload["answers"])
+        account = services.ledger.open(run_id).child("subtask", f"{key}#{attempt_number}")
+        left = account.remaining()
+        decision = services.router.decide(
+            question,
+            candidates=[
+                name for name in services.candidates(subtask.capability) if name not in payload["excluded"]
+            ],
+            run_id=run_id,
+            subtask=key,
+            remaining=None if left.usd_nano is None else to_usd(left.usd_nano),
+        )
+        arm = services.arms[decision.arm]
+        recall = services.memory.recall(
+            question,
+            k=4,
+            budget_tokens=max(1, services.settings.run.recall_tokens),
+            thread=payload["thread"],
+            run_id=run_id,
+            subtask=key,
+        )
+        _emit("subtask_started", key=key, text=question, arm=arm.name, tiers=dict(recall.tiers))
+        facts = [list(fact) for fact in payload["facts"]]
+        facts += [[f"memory:{item.id}", item.text] for item in recall.items if _relevant(item.text, question)]
+        tried: Try = {
+            "key": key,
+            "subtask": subtask.id,
+            "attempt": attempt_number,
+            "arm": arm.name,
+            "decision": decision.id,
+            "propensity": decision.propensity,
+            "tiers": dict(recall.tiers),
+            "text": "",
+            "evidence": [],
+            "calls": [],
+            "computed": False,
+            "facts": facts,
+            "question": question,
+            "status": "done",
+            "checked": False,
+            "why": "",
+            "usd": 0.0,
+            "seconds": 0.0,
+            "excluded": payload["excluded"],
+        }
+        started = time.time()
+        job = self._job(payload, subtask, question, arm, facts, account)
+        try:
+            attempt = await work(job)
+        except BudgetExceeded as error:
+            tried |= {"status": "budget", "why": str(error)}
+        except (AgentError, ProviderError, ToolError) as error:
+            tried |= {"status": "error", "why": str(error)}
+        else:
+            tried |= {
+                "text": attempt.text,
+                "evidence": [[source, text[:EVIDENCE_SHOWN]] for source, text in attempt.evidence],
+                "calls": [list(call) for call in attempt.calls],
+                "computed": attempt.computed,
+            }
+        tried |= {"usd": to_usd(account.spent().usd_nano), "seconds": time.time() - started}
+        return {"results": {key: tried}, "tries": {f"{key}#{attempt_number}": tried}}
+
+    def _job(
+        self,
+        payload: dict[str, Any],
+        subtask: Subtask,
+        question: str,
+        arm: ArmSpec,
+        facts: Sequence[Sequence[str]],
+        account: Account,
+    ) -> Job:
+        services = self.services
+        caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], payload["key"], arm.agent.name)
+        context = services.tool_context(payload["root"], payload["thread"])
+        limited = any(value is not None for value in asdict(account.remaining()).values())
+
+        async def chat(request: ChatRequest) -> Completion:
+            return await services.models.chat(arm.role, request, caller)
+
+        async def call_tool(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+            work = Work(payload["run_id"], payload["key"], payload["attempt"], account)
+            return await services.call_tool(tool, arguments, context, work)
+
+        return Job(
+            agent=arm.agent,
+            mode=arm.mode,
+            text=question,
+            answer_type=subtask.answer_type,
+            facts=tuple((source, text) for source, text in facts),
+            context=context,
+            chat=chat,
+            call_tool=call_tool,
+            remaining=(lambda: account.remaining().describe()) if limited else (lambda: ""),
+            max_turns=services.settings.run.max_turns,
+        )
+
+    async def verify(self, state: State) -> State:
+        """Check what is new, tell the router, and say where the run stands."""
+        services = self.services
+        plan = Plan.from_json(state["plan"])
+        by_id = {subtask.id: subtask for subtask in plan.subtasks}
+        checked: dict[str, Any] = {}
+        spent_all = state.get("spent_all", "")
+        for key, value in state.get("results", {}).items():
+            tried = cast(Try, value)
+            if tried["checked"]:
+                continue
+            if tried["status"] == "done":
+                tried = await self._check(state, by_id[tried["subtask"]], tried)
+            if tried["status"] == "budget":
+                spent_all = tried["why"]
+            tried = cast(Try, {**tried, "checked": True})
+            checked[key] = tried
+            self._learn(tried)
+            _emit("subtask_finished", **{k: v for k, v in tried.items() if k not in ("facts", "evidence", "calls")})
+        services.store.flush()
+        tries = {f"{key}#{tried['attempt']}": tried for key, tried in checked.items()}
+        return {"results": checked, "tries": tries, "spent_all": spent_all}
+
+    async def _check(self, state: State, subtask: Subtask, tried: Try) -> Try:
+        services = self.services
+        attempt = Attempt(
+            tried["text"],
+            [(source, text) for source, text in tried["evidence"]],
+            [(tool, arguments, error) for tool, arguments, error in tried["calls"]],
+            tried["computed"],
+        )
+        checks = check_answer(
+            attempt,
+            question=tried["question"],
+            answer_type=subtask.answer_type,
+            facts=[(source, text) for source, text in tried["facts"]],
+            needs_evidence=services.has_specialist(subtask.capability),
+        )
+        failed = [check for check in checks if not check.passed]
+        if not failed and services.settings.run.judge:
+            account = services.ledger.open(state.get("run_id", "")).child("judge", tried["key"])
+            verdict = await judge(services, account, state.get("run_id", ""), tried)
+            failed += [] if verdict.passed else [verdict]
+        if failed:
+            return {**tried, "status": "failed", "why": "; ".join(f"{check.name}: {check.why}" for check in failed)}
+        return {**tried, "status": "ok"}
+
+    def _learn(self, tried: Try) -> None:
+        quality = {"ok": 1.0, "failed": 0.0, "error": 0.0}.get(tried["status"])
+        self.services.router.learn(
+            tried["decision"],
+            Outcome(
+                quality=quality,
+                usd=tried["usd"],
+                seconds=tried["seconds"],
+                error=tried["why"] if tried["status"] == "error" else None,
+            ),
+            source="check",
+        )
+
+    async def answer(self, state: State) -> State:
+        """Put the answers together, store the result, remember it."""
+        services = self.services
+        result = build_result(services, state)
+        with services.store.write() as connection:
+            connection.execute(
+                update(runs)
+                .where(runs.c.id == result.run_id)
+                .values(status=result.status, finished=time.time(), result=result.as_json())
+            )
+        if result.status == "ok":
+            services.memory.add(
+                f"{state['task']}\n{result.text}",
+                source=f"run:{result.run_id}",
+                trust="agent",
+                title=state["task"][:200],
+                thread=state.get("thread"),
+            )
+        _emit("answer", result=result.as_json())
+        return {
+            "text": result.text,
+            "status": result.status,
+            "evidence": [asdict(piece) for piece in result.evidence],
+            "missing": list(result.missing),
+        }
+
+
+def _emit(event: str, **values: Any) -> None:
+    writer: Callable[[Any], None] = get_stream_writer()
+    writer({"event": event, **values})
+
+
+def _relevant(text: str, question: str) -> bool:
+    words = set(content_words(question))
+    return bool(words) and len(words & set(content_words(text))) >= RELEVANT * len(words)
+
+
+def _progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
+    """Answered subtasks as (question, answer), and what is still open."""
+    solved: list[tuple[str, str]] = []
+    still_open: list[str] = []
+    for subtask in Plan.from_json(state["plan"]).subtasks:
+        tried = state.get("results", {}).get(f"p{state['round']}.{subtask.id}")
+        if tried is not None and tried["status"] == "ok":
+            solved.append((tried["question"], tried["text"]))
+        else:
+            still_open.append(subtask.text)
+    return solved, still_open
+
+
+def build_result(services: Services, state: State) -> Result:
+    """The result of a run from its final (or interrupted) state."""
+    run_id = state.get("run_id", "")
+    plan = Plan.from_json(state["plan"])
+    prefix = f"p{state['round']}."
+    results: dict[str, Try] = {
+        key.removeprefix(prefix): value for key, value in state.get("results", {}).items() if key.startswith(prefix)
+    }
+    missing = [
+        f"{subtask.id} ({subtask.text}): {results[subtask.id]['why'] if subtask.id in results else 'not begun'}"
+        for subtask in plan.subtasks
+        if subtask.id not in results or results[subtask.id]["status"] != "ok"
+    ]
+    spent_all = state.get("spent_all", "")
+    status: Status = "budget_exhausted" if spent_all else ("failed" if missing or not plan.subtasks else "ok")
+    if spent_all and not plan.subtasks:
+        missing = [f"the plan: {spent_all}"]
+    sinks = [results[subtask.id] for subtask in plan.sinks() if subtask.id in results]
+    if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
+        sinks = [tried for tried in results.values() if tried["status"] == "ok"]
+    account = services.ledger.open(run_id)
+    row = services.store.row(runs.select().where(runs.c.id == run_id))
+    return Result(
+        text="; ".join(tried["text"] for tried in sinks if tried["text"]),
+        status=status,
+        run_id=run_id,
+        cost=Cost.of(account.spent(), time.time() - (row["created"] if row else time.time())),
+        plan=plan,
+        decisions=tuple(_decided(tried) for tried in state.get("tries", {}).values()),
+        evidence=_evidence(list(results.values())),
+        missing=tuple(missing),
+    )
+
+
+def _decided(tried: Try) -> Decided:
+    return Decided(
+        id=tried["decision"],
+        subtask=tried["key"],
+        arm=tried["arm"],
+        propensity=tried["propensity"],
+        tiers=tried["tiers"],
+        status=tried["status"],
+        usd=tried["usd"],
+        seconds=round(tried["seconds"], 3),
+    )
+
+
+def _evidence(tries: Sequence[Try]) -> tuple[Evidence, ...]:
+    pieces: dict[tuple[str, str], None] = {}
+    for tried in tries:
+        if tried["status"] == "ok":
+            pieces |= dict.fromkeys((source, text) for source, text in tried["evidence"])
+            pieces |= dict.fromkeys(
+                (source, text) for source, text in tried["facts"] if source.startswith("memory:")
+            )
+    return tuple(Evidence(f"e{number}", source, text) for number, (source, text) in enumerate(pieces, 1))

@@ -1,0 +1,178 @@
+"""Plans: a small DAG of subtasks, its JSON schema, and the rules it must obey."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, cast
+
+from pointwork.errors import PlanError
+from pointwork.text import content_words
+
+Author = Literal["model", "repaired", "splitter", "instant"]
+
+ANSWER_TYPES = ("text", "number", "date", "list", "yes-no")
+
+MAX_SUBTASKS = 8
+
+# {s1} in a subtask's text stands for the answer of subtask s1.
+REFERENCE = re.compile(r"\{(s\d+)\}")
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """A node of the plan.
+
+    Attributes:
+        id: ``s1``, ``s2`` …
+        text: what to do; ``{s1}`` stands for the answer of s1.
+        capability: what it needs; the router picks the arm.
+        needs: ids of subtasks whose answers it builds on.
+        answer_type: one of ANSWER_TYPES.
+    """
+
+    id: str
+    text: str
+    capability: str
+    needs: tuple[str, ...] = ()
+    answer_type: str = "text"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do.
+
+    Attributes:
+        subtasks: in an order that respects their dependencies.
+        author: ``model``; ``repaired`` (the model's second try); ``splitter`` (rules, after the model failed twice
+            or without a model); ``instant`` (one agent answers outright, nobody planned).
+        problems: what was wrong with the plans that were refused.
+    """
+
+    subtasks: tuple[Subtask, ...]
+    author: Author
+    problems: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types, for the store and the graph's state."""
+        value = asdict(self)
+        value["subtasks"] = [
+            {**subtask, "needs": list(subtask["needs"])} for subtask in cast(Sequence[Any], value["subtasks"])
+        ]
+        value["problems"] = list(self.problems)
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Plan":
+        """The inverse of ``as_json``."""
+        subtasks = tuple(Subtask(**{**row, "needs": tuple(row["needs"])}) for row in value["subtasks"])
+        return cls(subtasks, value["author"], tuple(value["problems"]))
+
+    def sinks(self) -> list[Subtask]:
+        """Subtasks that no other builds on: their answers are the run's."""
+        used = {need for subtask in self.subtasks for need in subtask.needs}
+        return [subtask for subtask in self.subtasks if subtask.id not in used]
+
+
+def plan_schema(capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS) -> dict[str, Any]:
+    """JSON schema of a plan as a model writes it: numbered from 1, dependencies by number."""
+    subtask = {
+        "type": "object",
+        "properties": {
+            "task": {"type": "string", "minLength": 3, "maxLength": 240},
+            "capability": {"enum": list(capabilities)},
+            "needs": {"type": "array", "items": {"type": "integer"}, "maxItems": max_subtasks - 1},
+            "answer": {"enum": list(ANSWER_TYPES)},
+        },
+        "required": ["task", "capability", "needs", "answer"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"subtasks": {"type": "array", "items": subtask, "minItems": 1, "maxItems": max_subtasks}},
+        "required": ["subtasks"],
+        "additionalProperties": False,
+    }
+
+
+def read_plan(
+    value: Any, task: str, capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS
+) -> list[Subtask]:
+    """Subtasks from a model's JSON, checked.
+
+    A plan fits if it has 1 to ``max_subtasks`` subtasks, its dependencies point backwards, its capabilities exist,
+    no subtask says the same as another, every subtask is about the task, and together they lose no number and no
+    quoted or capitalised name of it.
+
+    Raises:
+        PlanError: it does not fit; the message lists every reason.
+    """
+    rows = _rows(value)
+    problems: list[str] = []
+    if not 1 <= len(rows) <= max_subtasks:
+        problems.append(f"{len(rows)} subtasks; allowed are 1 to {max_subtasks}")
+    subtasks: list[Subtask] = []
+    seen: set[str] = set()
+    for number, row in enumerate(rows, 1):
+        text = str(row.get("task", "")).strip()
+        needs = [need for need in row.get("needs", []) if isinstance(need, int)]
+        # a reference in the text is a dependency, whether or not it is listed
+        needs += [int(match[2:-1]) for match in re.findall(r"\{s\d+\}", text)]
+        problems += _problems(number, text, needs, row.get("capability"), task, capabilities)
+        key = " ".join(sorted(content_words(text)))
+        if key in seen:
+            problems.append(f"subtask {number} repeats another")
+        seen.add(key)
+        subtasks.append(
+            Subtask(
+                id=f"s{number}",
+                text=text,
+                capability=str(row.get("capability")),
+                needs=tuple(f"s{need}" for need in sorted(set(needs))),
+                answer_type=str(row.get("answer", "text")),
+            )
+        )
+    lost = sorted(_marks(task) - _marks(" ".join(subtask.text for subtask in subtasks)))
+    if lost:
+        problems.append(f"the subtasks leave out {', '.join(lost)}")
+    if problems:
+        raise PlanError("; ".join(dict.fromkeys(problems)))
+    return subtasks
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, Mapping):
+        raise PlanError("the plan is not a JSON object with a list of subtasks")
+    rows = cast(Mapping[str, Any], value).get("subtasks")
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in cast(list[Any], rows)):
+        raise PlanError("the plan is not a JSON object with a list of subtasks")
+    return cast(list[dict[str, Any]], rows)
+
+
+def _problems(
+    number: int, text: str, needs: Sequence[int], capability: object, task: str, capabilities: Sequence[str]
+) -> list[str]:
+    problems: list[str] = []
+    if len(text) < 3:
+        problems.append(f"subtask {number} is empty")
+    elif not set(content_words(text)) & set(content_words(task)):
+        problems.append(f"subtask {number} is not about the task")
+    if any(not 1 <= need < number for need in needs):
+        problems.append(f"subtask {number} needs a subtask that does not come before it")
+    if capability not in capabilities:
+        problems.append(f"subtask {number} has the unknown capability {capability!r}")
+    return problems
+
+
+def _marks(text: str) -> set[str]:
+    """What a plan must not lose: numbers, quoted words, file names, capitalised names inside a sentence."""
+    text = REFERENCE.sub(" ", text)
+    marks = {number.replace(",", "").rstrip(".") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
+    marks |= {name.lower() for name in re.findall(r"\b[\w-]+\.[A-Za-z]{1,5}\b", text) if not name[0].isdigit()}
+    marks |= {quoted.lower() for quoted in re.findall(r"[\"“]([^\"”]{2,60})[\"”]", text)}
+    marks |= {name.lower() for name in re.findall(r"(?<=[a-z,] )[A-Z][A-Za-z]+", text)}
+    return marks
+
+
+def fill_references(text: str, answers: Mapping[str, str]) -> str:
+    """A subtask's text with ``{s1}`` replaced by the answer of s1."""
+    return REFERENCE.sub(lambda match: answers.get(match[1], match[0]), text)

@@ -1,0 +1,111 @@
+"""Runs in the store: begun, listed, found, given feedback on."""
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from pointwork import __version__
+from pointwork.agents.services import Services
+from pointwork.agents.state import State
+from pointwork.budgets import Budget, to_usd
+from pointwork.errors import UsageError
+from pointwork.store import Store, new_id
+from pointwork.store.tables import accounts, decisions, runs, steps, tool_calls
+
+
+def begin_run(services: Services, task: str, *, root: str | None, thread: str | None, budget: Budget) -> str:
+    """Store a run and open its account, before anything is spent; its id."""
+    run_id = new_id()
+    row = {
+        "id": run_id,
+        "thread": thread,
+        "task": task,
+        "root": root,
+        "status": "running",
+        "created": time.time(),
+        "budget": asdict(budget),
+        "package_version": __version__,
+    }
+    with services.store.write() as connection:
+        connection.execute(insert(runs), row)
+    services.ledger.open(run_id, budget)
+    return run_id
+
+
+def open_run(services: Services, state: State) -> str:
+    """The id of the run in a graph's state; begun here if the graph was called as a node of somebody else's."""
+    run_id = state.get("run_id")
+    if run_id:
+        return run_id
+    given = state.get("budget")
+    budget = services.settings.default_budget() if given is None else Budget(**given)  # pyright: ignore[reportArgumentType]
+    return begin_run(services, state["task"], root=state.get("root"), thread=state.get("thread"), budget=budget)
+
+
+def list_runs(store: Store, limit: int = 20) -> list[dict[str, Any]]:
+    """The latest runs, newest first: run_id, status, task, created (epoch seconds), cost, thread."""
+    query = (
+        select(runs, accounts.c.spent_usd_nano, accounts.c.spent_tokens, accounts.c.spent_turns)
+        .select_from(runs.outerjoin(accounts, (accounts.c.run_id == runs.c.id) & accounts.c.parent_id.is_(None)))
+        .order_by(runs.c.created.desc(), runs.c.id.desc())
+        .limit(limit)
+    )
+    return [
+        {
+            "run_id": row["id"],
+            "status": row["status"],
+            "task": row["task"],
+            "created": row["created"],
+            "cost": {
+                "usd": to_usd(row["spent_usd_nano"] or 0),
+                "tokens": row["spent_tokens"] or 0,
+                "calls": row["spent_turns"] or 0,
+                "seconds": None if row["finished"] is None else round(row["finished"] - row["created"], 3),
+            },
+            "thread": row["thread"],
+        }
+        for row in store.rows(query)
+    ]
+
+
+def find_run(store: Store, run_id: str) -> dict[str, Any]:
+    """The row of a run; an unambiguous beginning of the id is enough.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    found = store.rows(select(runs).where(runs.c.id.startswith(run_id, autoescape=True)).limit(2)) if run_id else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"several runs begin with {run_id!r}: give more of the id")
+    raise UsageError(f"no run {run_id!r} in the store; 'pointwork runs list' shows what is there")
+
+
+def show_run(store: Store, run_id: str) -> dict[str, Any]:
+    """A run with its steps, tool calls and decisions."""
+    run = find_run(store, run_id)
+    return {
+        "run": run,
+        "steps": store.rows(select(steps).where(steps.c.run_id == run["id"]).order_by(steps.c.id)),
+        "tool_calls": store.rows(
+            select(tool_calls).where(tool_calls.c.run_id == run["id"]).order_by(tool_calls.c.started)
+        ),
+        "decisions": store.rows(
+            select(decisions).where(decisions.c.run_id == run["id"]).order_by(decisions.c.created)
+        ),
+    }
+
+
+def credited_decisions(store: Store, run_id: str) -> list[str]:
+    """Ids of the decisions that a run's final quality is credited to: the last try of each subtask of its last plan."""
+    rows = store.rows(
+        select(decisions.c.id, decisions.c.subtask)
+        .where(decisions.c.run_id == run_id)
+        .order_by(decisions.c.created, decisions.c.id)
+    )
+    last = {row["subtask"]: row["id"] for row in rows if row["subtask"]}
+    latest = max((key.split(".")[0] for key in last), key=lambda plan: int(plan[1:]), default="")
+    return [decision for key, decision in last.items() if key.split(".")[0] == latest]

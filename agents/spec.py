@@ -1,0 +1,95 @@
+"""What an agent is: instructions, tools, capabilities, and the models and modes it may run with."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pointwork.errors import UsageError
+from pointwork.text import content_words
+from pointwork.tools import Tool, ToolContext
+
+Mode = Literal["instant", "agentic"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What an agent has at hand before a model is asked.
+
+    Attributes:
+        context: (source, text) pairs to show to the model; they count as evidence.
+        tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
+        call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
+    """
+
+    context: tuple[tuple[str, str], ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    call: tuple[str, dict[str, Any]] | None = None
+
+
+Prepare = Callable[[str, ToolContext], Awaitable[Prepared]]
+Match = Callable[[str, ToolContext], Awaitable[float]]
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A specialist.
+
+    Args:
+        name: letters, digits, ``_`` and ``-``.
+        instructions: for the model: who it is and how it answers.
+        capabilities: what it can be asked for; the planner names one of these, the router picks among the agents
+            that have it. Maps a name to a description for the planner, or is a tuple of names.
+        tools: what it may call.
+        roles: model roles it may run on; each distinct model behind them makes an arm.
+        modes: ``instant`` (at most one tool call) and ``agentic`` (a loop of tool calls).
+        prepare: gathers context before the model is asked.
+        match: how well a piece of text fits this agent, 0 to 1; default is overlap with what is written above.
+
+    Raises:
+        UsageError: a name that can not be used, no capability, no role, no mode, two tools of one name.
+    """
+
+    name: str
+    instructions: str
+    capabilities: Mapping[str, str] | tuple[str, ...]
+    tools: tuple[Tool, ...] = ()
+    roles: tuple[str, ...] = ("worker-small", "worker-large")
+    modes: tuple[Mode, ...] = ("instant", "agentic")
+    prepare: Prepare | None = field(default=None, repr=False)
+    match: Match | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"agent name {self.name!r}: use letters, digits, '_' and '-', at most 64")
+        if isinstance(self.capabilities, str) or not self.capabilities:
+            raise UsageError(f"agent {self.name!r}: capabilities must be a non-empty tuple of names or a mapping")
+        if isinstance(self.tools, Tool):
+            raise UsageError(f"agent {self.name!r}: tools must be a tuple, e.g. tools=({self.tools.name},)")
+        object.__setattr__(self, "tools", tuple(self.tools))
+        for what in ("roles", "modes"):
+            if not getattr(self, what):
+                raise UsageError(f"agent {self.name!r} needs at least one of {what}")
+        unknown = set(self.modes) - {"instant", "agentic"}
+        if unknown:
+            raise UsageError(f"agent {self.name!r}: unknown mode {sorted(unknown)}; known: instant, agentic")
+        names = [tool.name for tool in self.tools]
+        if len(set(names)) < len(names):
+            raise UsageError(f"agent {self.name!r} has two tools of one name: {sorted(names)}")
+
+    def described_capabilities(self) -> dict[str, str]:
+        """Capability names with a description each."""
+        if isinstance(self.capabilities, Mapping):
+            return dict(self.capabilities)
+        return dict.fromkeys(self.capabilities, self.instructions)
+
+    async def fits(self, text: str, context: ToolContext) -> float:
+        """How well a piece of text fits this agent, 0 to 1."""
+        if self.match is not None:
+            return min(1.0, max(0.0, await self.match(text, context)))
+        about = set(content_words(" ".join([self.name, self.instructions, *self.described_capabilities()])))
+        about |= {word for tool in self.tools for word in content_words(f"{tool.name} {tool.description}")}
+        words = set(content_words(text))
+        return 0.8 * len(words & about) / len(words) if words else 0.0

@@ -1,0 +1,99 @@
+"""The rule-based splitter: a plan without a model.
+
+It cuts a task where people do (numbered lists, sentences, "then", ";", a second question) and links a part to
+the one before it where it refers back ("it", "the result", "that number"). It stands in when a model's plan does
+not fit, and it tells whether a task has more than one part at all.
+"""
+
+import re
+from dataclasses import replace
+
+from pointwork.agents.plan import MAX_SUBTASKS, Subtask
+
+_ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
+_SENTENCE = re.compile(r"(?<=[.?!;])\s+(?=[A-Z\"'(])|;\s+|\n+")
+_THEN = re.compile(
+    r"(?:,?\s+and\s+then\s+|,\s*then\s+|\s+then\s+(?=[a-z]+)|,?\s+after\s+that,?\s+|,?\s+afterwards?,?\s+)",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|can)"
+_VERB = (
+    r"(?:add|subtract|multiply|divide|convert|calculate|compute|count|sum|find|list|show|give|tell|name|say|write|"
+    r"compare|summari[sz]e|explain|describe|translate|read|look|search|round|take|double|halve|sort|check|"
+    r"draft|report|state|determine|estimate|extract|return|print|get|work|use)"
+)
+_AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b)", re.IGNORECASE)
+_ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?", re.IGNORECASE)
+_BACK = re.compile(
+    r"\b(?:it|that|this|them|those|these|"
+    r"(?:the|that|this)\s+(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome))\b",
+    re.IGNORECASE,
+)
+_BACK_VALUE = re.compile(
+    r"\b(?:it|that|this|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+(?:result|answer|number|value|"
+    r"sum|total|product|difference|amount|figure))\b(?!\s+(?:is|was|are|were)\b)",
+    re.IGNORECASE,
+)
+
+
+def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
+    """Cut a task into linked subtasks, without capabilities; a task with one part gives one.
+
+    What is over ``max_subtasks`` goes, whole, into the last one.
+    """
+    parts = _parts(task.strip())
+    if len(parts) > max_subtasks:
+        parts = [*parts[: max_subtasks - 1], " ".join(parts[max_subtasks - 1 :])]
+    subtasks: list[Subtask] = []
+    for number, part in enumerate(parts, 1):
+        text, needs = part, ()
+        if number > 1 and _BACK.search(part):
+            needs = (f"s{number - 1}",)
+            # the first reference takes the value; a second one would repeat it
+            text = _BACK_VALUE.sub(f"{{s{number - 1}}}", part, count=1)
+        subtasks.append(Subtask(f"s{number}", text, "", needs))
+    if len(subtasks) == 1:
+        return [replace(subtasks[0], text=task.strip())]
+    return subtasks
+
+
+def _parts(task: str) -> list[str]:
+    items = [item.strip() for item in _ITEM.split(task) if item and item.strip()]
+    if len(items) >= 3:  # a heading and at least two items, or three items
+        return _with_context([_clean(item) for item in items])
+    parts: list[str] = []
+    for sentence in _SENTENCE.split(task):
+        for piece in _THEN.split(sentence):
+            parts += _split_and(piece)
+    return _with_context([part for part in map(_clean, parts) if part])
+
+
+def _split_and(piece: str) -> list[str]:
+    """Cut at "and" only if both sides ask for something of their own."""
+    sides = _AND.split(piece)
+    return sides if all(_ASKS.search(side) for side in sides) else [piece]
+
+
+def _with_context(parts: list[str]) -> list[str]:
+    """Statements that ask nothing belong to the question after (or, at the end, before) them."""
+    joined: list[str] = []
+    pending = ""
+    for part in parts:
+        if _ASKS.search(part):
+            joined.append(f"{pending} {part}".strip())
+            pending = ""
+        else:
+            pending = f"{pending} {part}{'' if part[-1] in '.:?!' else '.'}".strip()
+    if pending:
+        if joined:
+            joined[-1] = f"{joined[-1]} {pending}"
+        else:
+            joined = [pending]
+    return joined
+
+
+def _clean(part: str) -> str:
+    part = re.sub(
+        r"^(?:and|then|also|next|finally|first|second|third|lastly)\b[,:]?\s+", "", part.strip(), flags=re.I
+    )
+    return part.strip().strip(";,").strip()

@@ -1,0 +1,78 @@
+"""The graph's state: plain JSON types only, so that any checkpointer can keep it."""
+
+from typing import Annotated, Any, TypedDict
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Reducer: parallel subtasks each write their own key."""
+    return {**old, **new}
+
+
+class TaskInput(TypedDict, total=False):
+    """What the graph takes: ``task`` is enough."""
+
+    task: str
+    thread: str | None
+    root: str | None
+    budget: dict[str, float | int | None]
+    run_id: str
+
+
+class TaskOutput(TypedDict, total=False):
+    """What it gives."""
+
+    text: str
+    status: str
+    run_id: str
+    evidence: list[dict[str, str]]
+    missing: list[str]
+
+
+class State(TaskInput, TaskOutput, total=False):
+    """What lies between.
+
+    Attributes:
+        plan: ``Plan.as_json``.
+        round: how many plans there were before this one; keys of ``results`` begin with it.
+        results: ``p<round>.<subtask>`` → its latest ``Try``.
+        tries: ``p<round>.<subtask>#<attempt>`` → every ``Try``.
+        known: (source, text) facts from earlier plans.
+        spent_all: the limit that ended the run, in words; empty while there is budget.
+    """
+
+    plan: dict[str, Any]
+    round: int
+    results: Annotated[dict[str, Any], merged]
+    tries: Annotated[dict[str, Any], merged]
+    known: list[list[str]]
+    spent_all: str
+
+
+class Try(TypedDict):
+    """One attempt at a subtask.
+
+    Attributes:
+        status: ``done`` (there is an answer), ``ok`` (it passed its checks), ``failed``, ``error``, ``budget``.
+        checked: the verify node has seen it.
+        why: why it is not ok.
+    """
+
+    key: str
+    subtask: str
+    attempt: int
+    arm: str
+    decision: str
+    propensity: float
+    tiers: dict[str, str]
+    text: str
+    evidence: list[list[str]]
+    calls: list[list[Any]]
+    computed: bool
+    facts: list[list[str]]
+    question: str
+    status: str
+    checked: bool
+    why: str
+    usd: float
+    seconds: float
+    excluded: list[str]

@@ -1,0 +1,352 @@
+"""The team: agents, models, router, memory and store, and the runs that they make."""
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Coroutine, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import update
+
+from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.checkpoints import open_checkpointer
+from pointwork.agents.graph import build_graph
+from pointwork.agents.nodes import build_result
+from pointwork.agents.result import Result
+from pointwork.agents.runs import begin_run, credited_decisions, find_run
+from pointwork.agents.services import Services
+from pointwork.agents.spec import Agent
+from pointwork.budgets import Budget
+from pointwork.errors import PointworkError, UsageError
+from pointwork.memory import Memory
+from pointwork.models import ModelClient
+from pointwork.models.gateway import Models
+from pointwork.router import Outcome
+from pointwork.settings import Settings, load
+from pointwork.store import Store, default_url, open_store
+from pointwork.store.tables import runs
+
+# A longer task belongs in a file that the agents can read.
+MAX_TASK_CHARS = 20_000
+
+T = TypeVar("T")
+
+
+class Team:
+    """A team of agents that runs tasks.
+
+    >>> team = Team.default()                                # doctest: +SKIP
+    >>> team.run("What is 17% of 2340?").text                # doctest: +SKIP
+    '397.8'
+
+    Args:
+        agents: exactly these; None takes the built-in specialists and those of the configuration.
+        config: path of a ``pointwork.toml``, or ready ``Settings``; None looks for one in the current folder.
+        store: an SQLAlchemy URL or a ``Store``; None takes the configuration's, ``POINTWORK_STORE`` or the user's.
+        models: ready-made model clients by role, instead of the configuration's.
+        root: the folder that agents may read; None is the current one.
+
+    A team may be shared by threads. ``close`` it, or use it as a context manager.
+
+    Raises:
+        ConfigError, StoreError, UsageError: what it was given can not work.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Agent] | None = None,
+        config: str | os.PathLike[str] | Settings | None = None,
+        *,
+        store: str | Store | None = None,
+        models: Mapping[str, ModelClient] | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> None:
+        settings = config if isinstance(config, Settings) else load(config)
+        self.store = open_store(store or settings.store or default_url())
+        self.root = None if root is None else _checked_root(root)
+        self.settings = settings
+        chosen = builtin_agents(settings) if agents is None else list(agents)
+        self.services = Services(
+            chosen, settings, self.store, Models(settings, self.store, models), Memory(self.store)
+        )
+        self.memory = self.services.memory
+        self.router = self.services.router
+        self._worker = _Loop()
+        self._graph: Any = None
+        self._runner: Any = None
+        self._closed = False
+        self._finalizer = weakref.finalize(self, _Loop.stop, self._worker)
+
+    @classmethod
+    def default(cls, agents: Sequence[Agent] = (), **options: Any) -> "Team":
+        """The built-in specialists, with ``agents`` beside them; options as for ``Team``."""
+        config = options.pop("config", None)
+        settings = config if isinstance(config, Settings) else load(config)
+        return cls([*builtin_agents(settings), *agents], settings, **options)
+
+    @property
+    def agents(self) -> dict[str, Agent]:
+        """The agents, by name."""
+        return dict(self.services.agents)
+
+    @property
+    def graph(self) -> Any:
+        """The compiled LangGraph graph, to call or to put as a node into another.
+
+        ``task`` in; ``text``, ``status``, ``run_id``, ``evidence``, ``missing`` out. Asynchronous (``ainvoke``); it
+        takes the outer graph's checkpointer.
+        """
+        if self._graph is None:
+            self._graph = build_graph(self.services)
+        return self._graph
+
+    def run(
+        self,
+        task: str,
+        *,
+        budget: Budget | None = None,
+        thread: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Result:
+        """Run a task to its end.
+
+        Args:
+            task: in the user's words.
+            budget: limits; None takes the configuration's.
+            thread: a conversation's name: its earlier runs are remembered first.
+            root: the folder that agents may read; None takes the team's, else the current folder.
+
+        Returns:
+            The result; ``result.status`` says whether it is ``ok``, ``failed`` or ``budget_exhausted``.
+
+        Raises:
+            UsageError: an empty or overlong task, a folder that is not there.
+            ProviderError, StoreError: no model could be reached at all, or the store refused.
+            KeyboardInterrupt: passed on; the run is stored as interrupted and can be resumed.
+        """
+        return self._wait(self._run(*self._arguments(task, budget, thread, root)))
+
+    async def arun(
+        self,
+        task: str,
+        *,
+        budget: Budget | None = None,
+        thread: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Result:
+        """``run``, from asynchronous code; cancelling it stops the run, which can be resumed."""
+        job = self._worker.submit(self._run(*self._arguments(task, budget, thread, root)))
+        return await asyncio.wrap_future(job)
+
+    def stream(
+        self,
+        task: str,
+        *,
+        budget: Budget | None = None,
+        thread: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Generator[dict[str, Any], None, None]:
+        """Run a task and yield what happens: events ``run``, ``plan``, ``subtask_started``, ``subtask_finished``,
+        ``answer`` as dictionaries with the key ``event``; the last one carries the result as JSON.
+        """
+        arguments = self._arguments(task, budget, thread, root)
+        yield from self._stream(lambda events: self._run(*arguments, events=events))
+
+    def resume(self, run_id: str) -> Result:
+        """Go on with a run that was interrupted or killed; of a finished run, its result.
+
+        Raises:
+            UsageError: there is no such run, or it was not run by a team of this kind of store.
+        """
+        return self._wait(self._resume(run_id))
+
+    def stream_resume(self, run_id: str) -> Generator[dict[str, Any], None, None]:
+        """``resume``, yielding events as ``stream`` does."""
+        yield from self._stream(lambda events: self._resume(run_id, events=events))
+
+    def feedback(self, run_id: str, reward: float) -> int:
+        """Say how good a run's answer was; the router learns it for the decisions that led to it.
+
+        Args:
+            run_id: of the run, also long after it.
+            reward: 0 (wrong) to 1 (right). A later call corrects an earlier one; the same again changes nothing.
+
+        Returns:
+            How many decisions it was credited to.
+
+        Raises:
+            UsageError: no such run, or a reward outside 0 to 1.
+        """
+        if isinstance(reward, bool) or not 0 <= reward <= 1:  # NaN fails the comparison too
+            raise UsageError(f"a reward is a number from 0 to 1, not {reward!r}")
+        run = find_run(self.store, run_id)
+        credited = credited_decisions(self.store, run["id"])
+        for decision in credited:
+            self.router.learn(decision, Outcome(quality=float(reward)), source="feedback")
+        self.store.flush()
+        return len(credited)
+
+    def close(self) -> None:
+        """Stop, store the router's state, close models and connections. Closing twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._wait(self._aclose())
+        self._finalizer()
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _aclose(self) -> None:
+        if self._runner is not None:
+            await self._runner[1].aclose()
+        await self.services.aclose()
+
+    def _arguments(
+        self, task: str, budget: Budget | None, thread: str | None, root: str | os.PathLike[str] | None
+    ) -> tuple[str, Budget, str | None, str]:
+        if self._closed:
+            raise UsageError("this team is closed")
+        folder = _checked_root(root) if root is not None else (self.root or _checked_root(Path.cwd()))
+        limits = self.settings.default_budget() if budget is None else budget
+        return _checked_task(task), limits, thread, str(folder)
+
+    async def _run(
+        self, task: str, budget: Budget, thread: str | None, root: str, events: "queue.Queue[Any] | None" = None
+    ) -> Result:
+        run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
+        _put(events, {"event": "run", "run_id": run_id})
+        return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)
+
+    async def _resume(self, run_id: str, events: "queue.Queue[Any] | None" = None) -> Result:
+        run = find_run(self.store, run_id)
+        _put(events, {"event": "run", "run_id": run["id"]})
+        if run["result"] is not None and run["status"] != "interrupted":
+            _put(events, {"event": "answer", "result": run["result"]})
+            return Result.from_json(run["result"])
+        graph = await self._checkpointed()
+        state = await graph.aget_state({"configurable": {"thread_id": run["id"]}})
+        begun = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
+        return await self._drive(run["id"], None if state.values else begun, events)
+
+    async def _drive(self, run_id: str, inputs: dict[str, Any] | None, events: "queue.Queue[Any] | None") -> Result:
+        graph = await self._checkpointed()
+        config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
+        self._mark(run_id, "running")
+        try:
+            async for event in graph.astream(inputs, config, stream_mode="custom", durability="sync"):
+                _put(events, event)
+        except asyncio.CancelledError:
+            self._mark(run_id, "interrupted")
+            raise
+        except PointworkError as error:
+            self._mark(run_id, "failed", str(error))
+            raise
+        except Exception as error:
+            self._mark(run_id, "failed", f"{type(error).__name__}: {error}")
+            raise
+        state = await graph.aget_state(config)
+        return build_result(self.services, state.values)
+
+    def _mark(self, run_id: str, status: str, error: str | None = None) -> None:
+        with self.store.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status=status, error=error))
+
+    async def _checkpointed(self) -> Any:
+        if self._runner is None:
+            checkpointer, stack = await open_checkpointer(self.store)
+            self._runner = (build_graph(self.services, checkpointer), stack)
+        return self._runner[0]
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        job = self._worker.submit(work)
+        try:
+            return job.result()
+        except KeyboardInterrupt:
+            job.cancel()
+            # let the run store that it was interrupted before the process goes
+            self._worker.drain()
+            raise
+
+    def _stream(self, start: Any) -> Generator[dict[str, Any], None, None]:
+        events: queue.Queue[Any] = queue.Queue()
+        job = self._worker.submit(start(events))
+        job.add_done_callback(lambda _: events.put(None))
+        try:
+            while (event := events.get()) is not None:
+                yield event
+        finally:
+            if not job.done():
+                job.cancel()
+                self._worker.drain()
+        job.result()
+
+
+class _Loop:
+    """An event loop in a thread of its own, so that a team works from any code, with or without a loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T] | Any":
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="pointwork", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def drain(self) -> None:
+        """Wait until cancelled work has cleaned up."""
+
+        async def others() -> None:
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            await asyncio.wait(tasks, timeout=10) if tasks else None
+
+        if self._loop is not None:
+            with contextlib.suppress(Exception):
+                asyncio.run_coroutine_threadsafe(others(), self._loop).result(timeout=15)
+
+    def stop(self) -> None:
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _put(events: "queue.Queue[Any] | None", event: Any) -> None:
+    if events is not None:
+        events.put(event)
+
+
+def _checked_task(task: str) -> str:
+    if not isinstance(cast(object, task), str):
+        raise UsageError(f"a task is text, not {type(task).__name__}")
+    if not task.strip():
+        raise UsageError("the task is empty: say what to do")
+    if len(task) > MAX_TASK_CHARS:
+        raise UsageError(
+            f"the task has {len(task):,} characters; at most {MAX_TASK_CHARS:,} are taken. "
+            "Put the material into a file under the root folder and name it in the task."
+        )
+    try:
+        task.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the task is not valid text: character {error.start} is half a surrogate pair") from error
+    return "".join(c for c in task if c >= " " or c in "\n\t").strip()
+
+
+def _checked_root(root: str | os.PathLike[str]) -> Path:
+    path = Path(root).expanduser()
+    if not path.exists():
+        raise UsageError(f"the root folder {path} does not exist")
+    if not path.is_dir():
+        raise UsageError(f"the root {path} is a file; name the folder that the agents may read")
+    return path.resolve()

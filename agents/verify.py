@@ -1,0 +1,108 @@
+"""Checks of an answer that need no model: type, tool success, and whether it rests on what was found."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pointwork.agents.loop import Attempt
+from pointwork.text import content_words
+
+# Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
+_COMMON = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "24", "30", "31", "52", "60", "100"}
+_COMMON |= {"360", "365", "366", "1000", "1024", "3600", "10000", "1000000"}
+
+# Share of an answer's content words that must stand in its evidence.
+GROUNDED = 0.6
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, whether it passed, and if not, why."""
+
+    name: str
+    passed: bool
+    why: str = ""
+
+
+def check_answer(
+    attempt: Attempt, *, question: str, answer_type: str, facts: Sequence[tuple[str, str]], needs_evidence: bool
+) -> list[Check]:
+    """Check an attempt.
+
+    Args:
+        attempt: what the agent did and said.
+        question: the subtask.
+        answer_type: as planned.
+        facts: answers of earlier subtasks and recalled memory that the agent was given.
+        needs_evidence: a specialist could have looked it up, so an answer out of nothing does not count.
+    """
+    checks = [Check("type", *_typed(attempt.text, answer_type))]
+    if attempt.calls:
+        worked = any(error is None for _, _, error in attempt.calls)
+        checks.append(Check("tool", worked, "" if worked else f"every call failed: {attempt.calls[-1][2]}"))
+        checks.append(_arguments_grounded(attempt, question, facts))
+    known = [*facts, *attempt.evidence]
+    if needs_evidence:
+        checks.append(Check("evidence", bool(known), "" if known else "it rests on nothing that was found"))
+        if known and not attempt.computed:
+            checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))
+    return checks
+
+
+def _typed(text: str, answer_type: str) -> tuple[bool, str]:
+    if not text.strip():
+        return False, "the answer is empty"
+    if answer_type == "number" and not _NUMBER.search(text):
+        return False, f"a number was asked for, not {text[:40]!r}"
+    if answer_type == "yes-no" and not re.match(r"(yes|no|true|false)\b", text.strip(), re.IGNORECASE):
+        return False, f"yes or no was asked for, not {text[:40]!r}"
+    if answer_type == "date" and not re.search(r"\d", text):
+        return False, f"a date was asked for, not {text[:40]!r}"
+    return True, ""
+
+
+def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:
+    """Numbers that went into the successful calls must come from the question or from what was known."""
+    given = _numbers(" ".join([question, *(text for _, text in facts), *(text for _, text in attempt.evidence)]))
+    given |= _COMMON | _spelled(question)
+    for _, arguments, error in attempt.calls:
+        if error is None:
+            strange = _numbers(" ".join(str(value) for value in arguments.values())) - given
+            if strange:
+                return Check(
+                    "arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question"
+                )
+    return Check("arguments", True)
+
+
+def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
+    found = set(content_words(" ".join(evidence))) | set(content_words(question))
+    words = [word for word in content_words(text) if not word.isdigit()]
+    strange = _numbers(text) - _numbers(" ".join([question, *evidence]))
+    if strange:
+        return Check("grounded", False, f"{', '.join(sorted(strange))} is in the answer, not in the evidence")
+    share = sum(word in found for word in words) / len(words) if words else 1.0
+    if share < GROUNDED:
+        return Check("grounded", False, f"only {share:.0%} of the answer's words are in the evidence")
+    return Check("grounded", True)
+
+
+def _numbers(text: str) -> set[str]:
+    found: set[str] = set()
+    for number in _NUMBER.findall(text):
+        plain = number.replace(",", "").lstrip("-")
+        found.add(plain.rstrip("0").rstrip(".") if "." in plain else plain)
+    return found
+
+
+_WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_WORDS += " seventeen eighteen nineteen twenty"
+_SPELLED = {word: str(value) for value, word in enumerate(_WORDS.split())}
+_SPELLED |= {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80"}
+_SPELLED |= {"ninety": "90", "hundred": "100", "thousand": "1000", "dozen": "12", "half": "0.5", "quarter": "0.25"}
+
+
+def _spelled(text: str) -> set[str]:
+    return {_SPELLED[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _SPELLED}

@@ -1,0 +1,6 @@
+"""``python -m pointwork``."""
+
+from pointwork.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The commands' tree and how errors become messages and exit codes."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+import pointwork
+from pointwork.cli import doctor, feedback, listing, memory, models, router, run, runs
+from pointwork.cli.output import BUDGET, FAILED, USAGE, err
+from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
+
+app = typer.Typer(
+    name="pointwork",
+    help="Multi-agent orchestration with learned routing: nothing learned goes live before it has proved its gain.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pointwork {pointwork.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    store: Annotated[
+        str | None, typer.Option(help="SQLAlchemy URL of the store.", envvar="POINTWORK_STORE", show_envvar=True)
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="Path of a pointwork.toml.", envvar="POINTWORK_CONFIG", show_envvar=True)
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+    # every command and library call below reads the same two variables
+    if store:
+        os.environ["POINTWORK_STORE"] = store
+    if config:
+        os.environ["POINTWORK_CONFIG"] = config
+
+
+app.command("run", epilog=run.EXAMPLE)(run.run)
+app.command("agents", epilog="Example: [bold]pointwork agents --json[/bold]")(listing.agents)
+app.command("tools", epilog="Example: [bold]pointwork tools[/bold]")(listing.tools)
+app.command("feedback", epilog=feedback.EXAMPLE)(feedback.feedback)
+app.command("doctor", epilog="Example: [bold]pointwork doctor --json[/bold]")(doctor.doctor)
+app.add_typer(memory.app, name="memory")
+app.add_typer(runs.app, name="runs")
+app.add_typer(router.app, name="router")
+app.add_typer(models.app, name="models")
+
+
+def _say(error: Exception) -> None:
+    err.print(f"[red]error:[/red] {escape(str(error))}")
+
+
+def run_app(arguments: list[str] | None = None) -> int:
+    """Run a command line; its exit code."""
+    try:
+        app(arguments, standalone_mode=False)
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else FAILED
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except (UsageError, ConfigError) as error:
+        _say(error)
+        return USAGE
+    except BudgetExceeded as error:
+        _say(error)
+        return BUDGET
+    except (PointworkError, ImportError) as error:
+        _say(error)
+        return FAILED
+    except KeyboardInterrupt:
+        err.print("stopped")
+        return 130
+    return 0
+
+
+def run() -> None:
+    """Entry point: run the process's command line and exit."""
+    sys.exit(run_app())

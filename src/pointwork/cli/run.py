@@ -1,0 +1,145 @@
+"""``pointwork run`` and what it draws while it runs; ``runs resume`` draws the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pointwork.cli import output
+from pointwork.cli.output import BUDGET, FAILED, OK, err, money, out, print_json
+from pointwork.cli.team import open_team
+
+EXAMPLE = (
+    'Examples: [bold]pointwork run "What is 17% of 2340?"[/bold]  '
+    '[bold]pointwork run "Which month had the highest sales?" --root ./data --budget-usd 0.01 --json[/bold]'
+)
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="What to do, in your own words.")],
+    root: Annotated[
+        Path, typer.Option(help="The folder that agents may read. Nothing outside it is read.")
+    ] = Path(),
+    budget_usd: Annotated[float | None, typer.Option(help="Most money to spend, in US dollars.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option(help="Most time to take, in seconds.")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Most tokens to use.")] = None,
+    thread: Annotated[
+        str | None, typer.Option(help="Name of a conversation; its runs remember each other.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the result.")] = False,
+) -> None:
+    """Run a task: plan it, route its parts, act, check, answer.
+
+    Exit code 0: answered. 1: an answer failed its checks, or none came. 2: wrong usage. 3: the budget ended it.
+    """
+    from dataclasses import replace
+
+    from pointwork.budgets import Budget
+
+    given = {
+        "usd": budget_usd,
+        "seconds": budget_seconds,
+        "tokens": budget_tokens,
+    }
+    limits = {name: value for name, value in given.items() if value is not None}
+    Budget(**limits)  # wrong limits are told before anything is loaded
+    with open_team(quiet=json) as team:
+        budget = replace(team.settings.default_budget(), **limits)
+        finish(draw(team.stream(task, budget=budget, thread=thread, root=root), quiet=json), json)
+
+
+def finish(result: dict[str, Any], as_json: bool) -> None:
+    """Print a result and exit with its code."""
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+    raise typer.Exit({"ok": OK, "budget_exhausted": BUDGET}.get(result["status"], FAILED))
+
+
+def draw(events: Iterator[dict[str, Any]], *, quiet: bool) -> dict[str, Any]:
+    """Follow a run, printing a line per event; its result as JSON types."""
+    result: dict[str, Any] = {}
+    working: dict[str, str] = {}
+    with err.status("planning …") if not quiet and err.is_terminal else _Silent() as status:
+        for event in events:
+            if event["event"] == "answer":
+                result = event["result"]
+            if quiet:
+                continue
+            if event["event"] == "plan":
+                _plan(event)
+            elif event["event"] == "subtask_started":
+                working[event["key"]] = event["text"]
+            elif event["event"] == "subtask_finished":
+                working.pop(event["key"], None)
+                _subtask(event)
+            status.update(f"working on {', '.join(list(working.values()))[:80]} …" if working else "checking …")
+    return result
+
+
+class _Silent:
+    """A status line that is not drawn."""
+
+    def __enter__(self) -> "_Silent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, text: str) -> None:
+        """Nothing to draw."""
+
+
+_AUTHORS = {
+    "model": "by the planner's model",
+    "repaired": "by the planner's model, second try",
+    "splitter": "by rules, the model's plan did not fit",
+    "instant": "no planning needed",
+}
+
+
+def _plan(event: dict[str, Any]) -> None:
+    plan = event["plan"]
+    out.print(f"[bold]{'New plan' if event['again'] else 'Plan'}[/bold] ({_AUTHORS[plan['author']]})")
+    for subtask in plan["subtasks"]:
+        needs = f" [dim]after {', '.join(subtask['needs'])}[/dim]" if subtask["needs"] else ""
+        out.print(
+            f"  {subtask['id']} [cyan]{escape(subtask['capability'])}[/cyan] {escape(subtask['text'])}{needs}"
+        )
+
+
+def _subtask(event: dict[str, Any]) -> None:
+    mark = "[green]✓[/green]" if event["status"] == "ok" else "[red]✗[/red]"
+    agent, _, rest = event["arm"].partition("/")
+    model, _, mode = rest.rpartition("/")
+    out.print(
+        f"  {mark} {event['subtask']}  {escape(agent)} · {escape(model)} · {mode}"
+        f"  memory {output.tiers(event['tiers'])}  {money(event['usd'])}  {event['seconds']:.1f} s"
+    )
+    detail = event["text"] if event["status"] == "ok" else event["why"]
+    out.print(f"      [dim]{escape(' '.join(detail.split())[:160])}[/dim]")
+
+
+def _show(result: dict[str, Any]) -> None:
+    style = "bold green" if result["status"] == "ok" else "bold yellow"
+    out.print()
+    out.print(f"[{style}]{escape(result['text']) or '(no answer)'}[/{style}]")
+    for piece in result["evidence"]:
+        text = " ".join(piece["text"].split())
+        shown = text if len(text) <= 140 else text[:139] + "…"
+        out.print(f"  [dim]{piece['id']}[/dim] [blue]{escape(piece['source'])}[/blue] [dim]{escape(shown)}[/dim]")
+    if result["missing"]:
+        word = (
+            "the budget ended it" if result["status"] == "budget_exhausted" else "not all of it passed its checks"
+        )
+        out.print(f"[yellow]{word}; missing:[/yellow]")
+        for line in result["missing"]:
+            out.print(f"  - {escape(line)}")
+    cost = result["cost"]
+    out.print(
+        f"[dim]{result['status']} · {money(cost['usd'])} · {cost['tokens']} tokens · {cost['calls']} model calls · "
+        f"{cost['seconds']:.1f} s · run {result['run_id']}[/dim]"
+    )

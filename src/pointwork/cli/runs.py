@@ -1,0 +1,131 @@
+"""``pointwork runs``: list, show, resume."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pointwork.cli.output import ago, money, out, print_json, table
+from pointwork.cli.run import draw, finish
+from pointwork.cli.team import open_team
+
+app = typer.Typer(help="Runs in the store: list, show, resume.", no_args_is_help=True)
+
+RunId = Annotated[str, typer.Argument(help="The run; an unambiguous beginning of its id is enough.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _store() -> Any:
+    from pointwork.settings import load
+    from pointwork.store import default_url, open_store
+
+    return open_store(load().store or default_url())
+
+
+@app.command("list", epilog="Example: [bold]pointwork runs list --limit 5 --json[/bold]")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20, json: Json = False
+) -> None:
+    """List the latest runs, newest first."""
+    from pointwork.agents.runs import list_runs
+
+    rows = list_runs(_store(), limit)
+    if json:
+        print_json(rows)
+        return
+    table(
+        ("run", "status", "when", "cost", "tokens", "task"),
+        [
+            (
+                row["run_id"],
+                row["status"],
+                ago(row["created"]),
+                money(row["cost"]["usd"]),
+                row["cost"]["tokens"],
+                " ".join(row["task"].split())[:80],
+            )
+            for row in rows
+        ],
+        'no runs yet; try: pointwork run "What is 17% of 2340?"',
+    )
+
+
+@app.command(epilog="Example: [bold]pointwork runs show 019a3f[/bold]")
+def show(run_id: RunId, json: Json = False) -> None:
+    """Show a run: task, plan, decisions, model and tool calls, money."""
+    from pointwork.agents.runs import show_run
+
+    found = show_run(_store(), run_id)
+    if json:
+        print_json(found)
+        return
+    run = found["run"]
+    out.print(f"[bold]{escape(run['task'])}[/bold]")
+    result = run["result"]
+    out.print(f"[dim]run {run['id']} · {run['status']} · {ago(run['created'])}[/dim]")
+    if run["error"]:
+        out.print(f"[red]{escape(run['error'])}[/red]")
+    if result is not None:
+        out.print(f"answer: {escape(result['text']) or '(none)'}")
+        for line in result["missing"]:
+            out.print(f"missing: {escape(line)}")
+        out.print(f"plan by {result['plan']['author']}:")
+        for subtask in result["plan"]["subtasks"]:
+            needs = f" after {', '.join(subtask['needs'])}" if subtask["needs"] else ""
+            out.print(f"  {subtask['id']} {escape(subtask['capability'])}: {escape(subtask['text'])}{needs}")
+    table(
+        ("subtask", "arm", "p", "policy"),
+        [(row["subtask"], row["arm"], f"{row['propensity']:.2f}", row["policy"]) for row in found["decisions"]],
+        "no decisions",
+    )
+    table(
+        ("step", "by", "model", "tokens", "cost", "s", "output"),
+        [
+            (
+                step["kind"],
+                step["agent"],
+                step["model"],
+                (step["prompt_tokens"] or 0) + (step["completion_tokens"] or 0),
+                money((step["usd_nano"] or 0) / 1e9),
+                f"{step['seconds']:.1f}",
+                " ".join(str(step["error"] or (step["output"] or {}).get("text", "")).split())[:60],
+            )
+            for step in found["steps"]
+        ],
+        "no model calls",
+    )
+    table(
+        ("tool", "status", "arguments", "result"),
+        [
+            (
+                call["tool"],
+                call["status"],
+                str(call["arguments"])[:60],
+                str(call["error"] or (call["result"] or {}).get("text", ""))[:60],
+            )
+            for call in found["tool_calls"]
+        ],
+        "no tool calls",
+    )
+
+
+@app.command(epilog="Example: [bold]pointwork runs resume 019a3f[/bold]")
+def resume(run_id: RunId, json: Json = False) -> None:
+    """Go on with a run that was interrupted or killed; of a finished run, print its result."""
+    from pointwork.agents.runs import find_run
+    from pointwork.cli.output import OK
+
+    run = find_run(_store(), run_id)
+    with open_team(quiet=json) as team:
+        result = draw(team.stream_resume(run["id"]), quiet=json)
+        if run["result"] is not None:
+            _print_finished(result, json)
+            raise typer.Exit(OK)
+        finish(result, json)
+
+
+def _print_finished(result: dict[str, Any], json: bool) -> None:
+    try:
+        finish(result, json)
+    except typer.Exit:
+        return

@@ -1,0 +1,47 @@
+"""Opening a team for a command: the model's weights come first, with a progress bar."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from pointwork.agents import Team
+from pointwork.cli.output import err
+from pointwork.models.weights import EMBEDDED_MODEL, cached, pull
+from pointwork.settings import EMBEDDED, ROLES, load
+
+
+@contextmanager
+def open_team(*, quiet: bool = False, models: bool = True) -> Generator[Team, None, None]:
+    """The team of the configuration, closed at the end.
+
+    Args:
+        quiet: no progress bar.
+        models: whether models will be called; then the embedded model's weights are brought if they are needed.
+    """
+    settings = load()
+    if models and any(settings.model_for(role).model == EMBEDDED for role in ROLES):
+        pull_weights(quiet=quiet)
+    with Team.default(config=settings) as team:
+        yield team
+
+
+def pull_weights(*, quiet: bool = False) -> str:
+    """Bring the embedded model's weights into the cache if they are not there; their path."""
+    path = cached(EMBEDDED_MODEL)
+    if path is not None:
+        return str(path)
+    if quiet:
+        return str(pull(EMBEDDED_MODEL))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err) as progress:
+        bar = progress.add_task(f"model {EMBEDDED_MODEL.name}", total=None)
+        path = pull(EMBEDDED_MODEL, progress=lambda done, total: progress.update(bar, completed=done, total=total))
+    err.print(f"[dim]model in {path}[/dim]")
+    return str(path)
