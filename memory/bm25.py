@@ -17,7 +17,7 @@ with its own weight. Nothing is stored twice, and removing a document removes it
 import math
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -81,23 +81,27 @@ class BM25(Generic[K]):
 
     # -- changing ------------------------------------------------------------------------------------------
 
-    def add(self, key: K, tokens: Tokens | Mapping[str, Tokens], *, after: K | None = None) -> None:
+    def add(
+        self, key: K, tokens: Tokens | Mapping[str, Tokens], *, after: K | None = None, before: K | None = None
+    ) -> None:
         """Add a document.
 
         Args:
             key: its name; must be new.
             tokens: of its first field, or of each field by name.
             after: the document that it follows in a sequence. What followed that one now follows this one.
+            before: the document that it goes before; used if ``after`` is None.
 
         Raises:
             UsageError: the key is taken, a field or the document to follow is not known. Nothing is changed.
         """
         by_field = tokens if isinstance(tokens, Mapping) else {self.fields[0]: tokens}
         unknown = set(by_field) - set(self.fields)
-        if unknown or key in self._number or (after is not None and after not in self._number):
+        beside = [there for there in (after, before) if there is not None]
+        if unknown or key in self._number or any(there not in self._number for there in beside):
             raise UsageError(
                 f"can not index {key!r}: fields {sorted(unknown)} unknown (known: {list(self.fields)}), "
-                f"key taken: {key in self._number}, follows {after!r}"
+                f"key taken: {key in self._number}, beside {beside}"
             )
         number = self._new_number(key)
         width = len(self.fields)
@@ -119,6 +123,9 @@ class BM25(Generic[K]):
             following = int(self._links[1, previous])
             self._join(previous, number)
             self._join(number, following)
+        elif before is not None:
+            self._join(int(self._links[0, self._number[before]]), number)
+            self._join(number, self._number[before])
 
     def remove(self, key: K) -> None:
         """Take a document out; those before and after it become neighbours.
@@ -189,8 +196,14 @@ class BM25(Generic[K]):
 
     def search(self, query: Tokens | Mapping[str, float], k: int = 10) -> list[tuple[K, float]]:
         """The k best documents with scores above 0, best first; equals in the order they were added."""
-        scores = self.scores(query)
+        return self.best(self.scores(query), k)
+
+    def best(self, scores: Floats, k: int, among: Iterable[K] | None = None) -> list[tuple[K, float]]:
+        """The k best by what ``scores`` gave (nothing changed since), of all documents or of some."""
         hits = np.flatnonzero(scores > 0)
+        if among is not None:
+            some = np.fromiter((self._number[key] for key in among if key in self._number), np.intp)
+            hits = np.sort(some[scores[some] > 0])
         if k < 1 or not len(hits):
             return []
         if len(hits) > k:

@@ -1,0 +1,260 @@
+"""The verbatim layer: what was said and read, exactly as it came, over the store's ``memory_items``.
+
+A short text is one row. A long one is kept whole in a row of layer ``document`` and beside it as chunks, rows of
+layer ``episodic`` with offsets in the parent; recall looks among the episodic rows. An entry with all its chunks
+is stored in one transaction.
+
+A deletion leaves a row of layer ``deleted`` that holds nothing but the serial numbers of the rows that went. It is
+how other processes learn of it, and it keeps SQLite from giving the last serial number out again.
+
+Databases refuse some characters that Python strings can hold (lone surrogates; PostgreSQL: NUL). A text with such
+is stored with U+FFFD in their place, character for character, and its exact form in ``meta``.
+"""
+
+import base64
+import re
+import secrets
+import time as clock
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select
+
+from pointwork.errors import UsageError
+from pointwork.memory.dates import to_epoch
+from pointwork.memory.items import check_trust
+from pointwork.store import Store
+from pointwork.store.tables import memory_items as table
+from pointwork.text import chunks, count_tokens_estimate
+
+Row = Mapping[str, Any]
+
+EPISODIC, DOCUMENT, DELETED = "episodic", "document", "deleted"
+
+MAX_WHOLE = 2000  # characters; a longer text is chunked
+CHUNK = 1000  # characters of a chunk at most
+MAX_TITLE = 300  # characters; a longer first line is no title
+MAX_ID = 64  # characters of an id: the columns' width
+MAX_LABEL = 256  # characters of a thread's or a speaker's name: the columns' width
+_BATCH = 5000  # rows per statement; databases limit the number of parameters
+
+_REFUSED = re.compile("[\0\ud800-\udfff]")
+
+# No vowels: ids never spell a word, nor break a search for one. 11 of 30 symbols: 54 random bits.
+_ALPHABET = "0123456789bcdfghjkmnpqrstvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What ``Memory.add`` takes, before it is checked."""
+
+    text: str
+    source: str = "user"
+    trust: str = "user"
+    title: str | None = None
+    time: float | str | datetime | None = None
+    speaker: str | None = None
+    thread: str | None = None
+
+
+def new_item_id() -> str:
+    """A short random id, as it is shown to models and paid for by the token."""
+    return "m" + "".join(secrets.choice(_ALPHABET) for _ in range(11))
+
+
+def exact_text(row: Row) -> str:
+    """A row's text as it was added, character for character."""
+    meta: Mapping[str, Any] = row["meta"] or {}
+    if "exact" in meta:
+        return base64.b64decode(meta["exact"]).decode("utf-8", "surrogatepass")
+    return row["text"]
+
+
+def replace_refused(text: str) -> str:
+    """The text with U+FFFD for each character that a database may refuse; as long as before."""
+    return _REFUSED.sub("\ufffd", text)
+
+
+class Episodic:
+    """Rows of memory in one store: add, read, list, delete, and what changed since a serial number."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, entries: Iterable[Entry]) -> list[str]:
+        """Store entries, all or none, in one transaction.
+
+        Returns:
+            Their ids, in order.
+
+        Raises:
+            UsageError: an entry can not be stored as it is; nothing was stored.
+            StoreError: the database refused; nothing was stored.
+        """
+        rows: list[dict[str, Any]] = []
+        ids: list[str] = []
+        for entry in entries:
+            made = _rows(entry)
+            ids.append(made[0]["id"])
+            rows.extend(made)
+        if rows:
+            with self._store.write() as connection:
+                for at in range(0, len(rows), _BATCH):
+                    connection.execute(insert(table), rows[at : at + _BATCH])
+        return ids
+
+    def get(self, item_id: str) -> Row:
+        """The row of an item or of a chunk.
+
+        Raises:
+            UsageError: there is none of that id, or no more.
+        """
+        found = self._store.row(select(table).where(table.c.id == item_id, table.c.layer != DELETED))
+        if found is None:
+            raise UsageError(
+                f"memory has no item {item_id!r}; ids come from add, recall and items, and end when it is deleted"
+            )
+        return found
+
+    def by_serial(self, serials: Sequence[int]) -> dict[int, Row]:
+        """Rows by serial number; those that are gone are left out."""
+        found: dict[int, Row] = {}
+        for at in range(0, len(serials), _BATCH):
+            query = select(table).where(table.c.serial.in_(serials[at : at + _BATCH]), table.c.layer != DELETED)
+            found.update((row["serial"], row) for row in self._store.rows(query))
+        return found
+
+    def changes(self, after: int, missing: Sequence[int] = (), limit: int = _BATCH) -> list[Row]:
+        """Rows, deletions among them, with a serial number above ``after`` or among ``missing``, in order."""
+        condition = table.c.serial > after
+        if missing:
+            condition = or_(condition, table.c.serial.in_(missing))
+        return list(self._store.rows(select(table).where(condition).order_by(table.c.serial).limit(limit)))
+
+    def listing(self, condition: ColumnElement[bool] | None, limit: int | None, offset: int) -> list[Row]:
+        """Whole entries (no chunks) in the order they were added."""
+        query = select(table).where(*_entries(condition)).order_by(table.c.serial)
+        return list(self._store.rows(query.limit(limit).offset(offset)))
+
+    def count(self, condition: ColumnElement[bool] | None = None) -> int:
+        """How many entries there are."""
+        found = self._store.row(select(func.count().label("n")).select_from(table).where(*_entries(condition)))
+        return 0 if found is None else int(found["n"])
+
+    def delete_entry(self, item_id: str) -> int:
+        """Delete an entry with its chunks, by its own id or that of a chunk; returns 1, or 0 if there is none."""
+        row = self._store.row(select(table.c.parent_id).where(table.c.id == item_id, table.c.layer != DELETED))
+        if row is None:
+            return 0
+        root = row["parent_id"] or item_id
+        return self.delete(or_(table.c.id == root, table.c.parent_id == root))
+
+    def delete(self, condition: ColumnElement[bool]) -> int:
+        """Delete all rows that fulfil a condition; returns how many entries went."""
+        query = select(table.c.serial, table.c.parent_id).where(condition, table.c.layer != DELETED)
+        if self._store.row(query) is None:
+            return 0
+        with self._store.write() as connection:
+            gone = connection.execute(query).all()
+            serials = [row.serial for row in gone]
+            for at in range(0, len(serials), _BATCH):
+                batch = serials[at : at + _BATCH]
+                # the mark first: its serial number is above those that go
+                connection.execute(insert(table), [_tombstone(batch)])
+                connection.execute(delete(table).where(table.c.serial.in_(batch)))
+        return sum(row.parent_id is None for row in gone)
+
+
+def _entries(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
+    base = [table.c.parent_id.is_(None), table.c.layer != DELETED]
+    return base if condition is None else [*base, condition]
+
+
+def _tombstone(serials: Sequence[int]) -> dict[str, Any]:
+    return {
+        "id": new_item_id(),
+        "layer": DELETED,
+        "text": "",
+        "source": "",
+        "trust": "agent",
+        "created": clock.time(),
+        "tokens": 0,
+        "meta": {"serials": list(serials)},
+    }
+
+
+def _rows(entry: Entry) -> list[dict[str, Any]]:
+    """The rows of an entry: itself, and its chunks if it is long.
+
+    Raises:
+        UsageError: it can not be stored as it is.
+    """
+    text = entry.text
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError("memory keeps text: this one is empty, only white space, or no string")
+    first, newline, _ = text.partition("\n")
+    title = entry.title
+    if title is None and newline and 0 < len(first.strip()) <= MAX_TITLE and not _REFUSED.search(first):
+        title = first.strip()
+    shared: dict[str, Any] = {
+        "source": check_label("source", entry.source),
+        "trust": check_trust(entry.trust),
+        "title": check_label("title", title),
+        "time": to_epoch(entry.time),
+        "speaker": check_label("speaker", entry.speaker, MAX_LABEL),
+        "thread": check_label("thread", entry.thread, MAX_LABEL),
+        "created": clock.time(),
+    }
+    if shared["source"] is None:
+        raise UsageError("source=None: say where the text comes from, for example 'doc:1'")
+    item_id = new_item_id()
+    if len(text) <= MAX_WHOLE:
+        return [_row(item_id, EPISODIC, text, shared)]
+    parts = [
+        _row(f"{item_id}.{number}", EPISODIC, text[start:end], shared, parent=item_id, span=(start, end))
+        for number, (start, end) in enumerate(chunks(text, max_chars=CHUNK), 1)
+    ]
+    return [_row(item_id, DOCUMENT, text, shared), *parts]
+
+
+def _row(
+    item_id: str,
+    layer: str,
+    text: str,
+    shared: Mapping[str, Any],
+    *,
+    parent: str | None = None,
+    span: tuple[int | None, int | None] = (None, None),
+) -> dict[str, Any]:
+    kept = replace_refused(text)
+    meta = None
+    if kept != text:
+        meta = {"exact": base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")}
+    return {
+        "id": item_id,
+        "layer": layer,
+        "text": kept,
+        **shared,
+        "parent_id": parent,
+        "start": span[0],
+        "end": span[1],
+        "tokens": count_tokens_estimate(kept),
+        "meta": meta,
+    }
+
+
+def check_label(name: str, value: str | None, longest: int | None = None) -> str | None:
+    """A label as given.
+
+    Raises:
+        UsageError: it is no string, holds what databases refuse, or is longer than its column.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str) or _REFUSED.search(value):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"{name}={value!r} must be a string without NUL and lone surrogates")
+    if longest is not None and len(value) > longest:
+        raise UsageError(f"{name} has {len(value)} characters; at most {longest} are kept: {value[:40]!r}…")
+    return value

@@ -1,0 +1,204 @@
+"""The five modules of recall and the tiers in which each can work.
+
+    filter -> {entity, temporal, topic} -> summary          (after BudgetMem)
+
+*filter* finds candidates, the middle three raise those that fit the question's names, times and conversation, and
+*summary* makes of the best ones a text within the token budget. Each is a Protocol. ``REGISTRY`` maps (module,
+tier) to what does the work: Low is deterministic and lexical; Mid (static embeddings, fusion, re-ranker, second hop)
+and High (a stronger encoder or a model call) are entered here when they exist, and until then asking for them is
+an error that says what there is.
+
+An implementation keeps no state between calls and may be called from several threads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+
+from pointwork.errors import UsageError
+from pointwork.memory.items import Item
+
+if TYPE_CHECKING:
+    from pointwork.memory.index import Index
+
+Module = Literal["filter", "entity", "temporal", "topic", "summary"]
+Tier = Literal["low", "mid", "high"]
+
+MODULES: tuple[Module, ...] = ("filter", "entity", "temporal", "topic", "summary")
+BOOSTERS: tuple[Module, ...] = ("entity", "temporal", "topic")
+TIERS: tuple[Tier, ...] = ("low", "mid", "high")
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors, one row per text; Low tiers do without."""
+
+    def encode(self, texts: Sequence[str]) -> Any: ...
+
+
+@dataclass(slots=True)
+class Meter:
+    """What one module spent in one recall: model tokens and US dollars. Time is measured around it."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of memory.
+
+    Attributes:
+        text: as asked.
+        tokens: of the text, as ``pointwork.text.tokenize`` gives them.
+        k: how many items are wanted.
+        budget_tokens: for the text shown to a model.
+        thread: the conversation in which it is asked.
+        now: when, seconds since the epoch; "yesterday" is seen from here.
+    """
+
+    text: str
+    tokens: Sequence[str]
+    k: int
+    budget_tokens: int
+    thread: str | None
+    now: float
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A row that may answer, on its way through the modules.
+
+    Attributes:
+        item: with its exact text.
+        score: so far.
+        why: module -> what it gave.
+        tokens: of text, title and speaker.
+    """
+
+    item: Item
+    score: float
+    tokens: frozenset[str]
+    why: dict[str, float] = field(default_factory=dict[str, float])
+
+    def scored(self) -> Item:
+        """The item with the score that it has now."""
+        return replace(self.item, score=self.score)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What modules may use: the index (locked for the call) and the embedder, if the memory has one."""
+
+    index: "Index"
+    embedder: Embedder | None
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A text for a model, and the ids of the items whose text is in it, whole or shortened."""
+
+    text: str
+    shown: tuple[str, ...]
+
+
+@runtime_checkable
+class Filter(Protocol):
+    """Finds the rows that may answer. It does not read their texts from the store: the index is all it has."""
+
+    def find(self, question: Question, resources: Resources, meter: Meter) -> list[tuple[int, float]]:
+        """Serial numbers and scores, best first; more than k, so that the others can choose."""
+        ...
+
+
+@runtime_checkable
+class Booster(Protocol):
+    """Raises candidates that fit one side of the question. It does not remove any."""
+
+    def boost(
+        self, question: Question, candidates: Sequence[Candidate], resources: Resources, meter: Meter
+    ) -> list[float]:
+        """Per candidate a factor b >= 0: its score is multiplied by 1 + b."""
+        ...
+
+
+@runtime_checkable
+class Summary(Protocol):
+    """Makes the text for a model. It never loses an item: what it leaves out can be read by id."""
+
+    def digest(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> Digest:
+        """The items, best first, within ``question.budget_tokens`` by ``count_tokens_estimate``."""
+        ...
+
+
+Implementation = Filter | Booster | Summary
+
+
+class Registry:
+    """(module, tier) -> what does the work."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Module, Tier], Implementation] = {}
+
+    def register(self, module: Module, tier: Tier, implementation: object) -> None:
+        """Enter an implementation; one entered before is replaced.
+
+        Raises:
+            UsageError: there is no such module or tier, or it can not do that module's work.
+        """
+        kind = Filter if module == "filter" else Summary if module == "summary" else Booster
+        if module not in MODULES or tier not in TIERS or not isinstance(implementation, kind):
+            raise UsageError(f"{module}/{tier} can not be {implementation!r}: it must be a {kind.__name__}")
+        self._known[module, tier] = cast(Implementation, implementation)
+
+    def available(self) -> dict[Module, tuple[Tier, ...]]:
+        """Module -> its tiers that exist, cheapest first."""
+        return {module: tuple(tier for tier in TIERS if (module, tier) in self._known) for module in MODULES}
+
+    def filter(self, tier: Tier) -> Filter:
+        """The filter of a tier."""
+        return cast(Filter, self._get("filter", tier))
+
+    def booster(self, module: Module, tier: Tier) -> Booster:
+        """The entity, temporal or topic module of a tier."""
+        return cast(Booster, self._get(module, tier))
+
+    def summary(self, tier: Tier) -> Summary:
+        """The summary of a tier."""
+        return cast(Summary, self._get("summary", tier))
+
+    def check(self, module: str, tier: str) -> tuple[Module, Tier]:
+        """A module's and a tier's name as the registry writes them (``"Low"`` is ``"low"``).
+
+        Raises:
+            UsageError: no such module, no such tier, or a tier that the module does not have yet.
+        """
+        if module not in MODULES:
+            raise UsageError(f"memory has no module {module!r}; its modules are {', '.join(MODULES)}")
+        lowered = tier.lower()
+        there = self.available()[module]
+        if lowered not in there:
+            known = f"not available here: {module} has {', '.join(there)}" if lowered in TIERS else "unknown"
+            raise UsageError(f"tier {tier!r} of memory module {module} is {known}; tiers are {', '.join(TIERS)}")
+        return module, lowered
+
+    def _get(self, module: Module, tier: Tier) -> Implementation:
+        module, tier = self.check(module, tier)
+        return self._known[module, tier]
+
+
+REGISTRY = Registry()
+
+
+def available_tiers() -> Mapping[Module, tuple[Tier, ...]]:
+    """Module -> the tiers that it can work in here, cheapest first."""
+    load()
+    return REGISTRY.available()
+
+
+def load() -> Registry:
+    """The registry with what the package itself brings."""
+    from pointwork.memory import low
+
+    if not REGISTRY.available()["filter"]:
+        low.register(REGISTRY)
+    return REGISTRY

@@ -1,0 +1,50 @@
+"""Which tier each module works in, for this question at this budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pointwork.memory.modules import MODULES, Module, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class TierRequest:
+    """What a policy may decide on.
+
+    Attributes:
+        question: as asked.
+        k: how many items are wanted.
+        budget_tokens: for the text shown to a model.
+        usd_left: what the caller may still spend in US dollars; None: not said.
+        available: module -> its tiers that exist here, cheapest first.
+        items: how many rows there are to search.
+    """
+
+    question: str
+    k: int
+    budget_tokens: int
+    usd_left: float | None
+    available: Mapping[Module, tuple[Tier, ...]]
+    items: int
+
+
+class TierPolicy(Protocol):
+    """Picks a tier per module and runs nothing; a learned one goes live only through the promotion gate."""
+
+    def choose(self, request: TierRequest) -> Mapping[str, str]:
+        """Module -> tier; modules left out work in their cheapest."""
+        ...
+
+
+class StaticTiers:
+    """The same tiers for every question; the default, all Low, until a learned policy has proved its gain.
+
+    Args:
+        tiers: one tier for all modules, or module -> tier. Names are checked when they are used.
+    """
+
+    def __init__(self, tiers: str | Mapping[str, str] = "low") -> None:
+        self.tiers: dict[str, str] = dict.fromkeys(MODULES, tiers) if isinstance(tiers, str) else dict(tiers)
+
+    def choose(self, request: TierRequest) -> Mapping[str, str]:
+        return self.tiers
