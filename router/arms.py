@@ -1,0 +1,72 @@
+"""Arms: what the router chooses between."""
+
+import math
+from dataclasses import dataclass
+
+from pointwork.errors import UsageError
+
+# What a call is taken to cost before any was seen, where an arm does not say: prompt and completion tokens.
+EXPECTED_TOKENS = (800.0, 200.0)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One thing the router can choose: an agent, a model and a mode, under one name that the caller made.
+
+    Attributes:
+        name: unique in a router; the router reads nothing out of it.
+        usd_per_mtok: US dollars per million prompt and per million completion tokens.
+        description: what it is good at, in words; compared with the text when there are many arms.
+        capabilities: what it can do; the caller filters by them.
+        context_tokens: the longest context it takes, or None.
+        expected_tokens: prompt and completion tokens of a typical call, or None for a general guess.
+        expected_seconds: how long a typical call takes.
+        tags: the caller's own labels.
+
+    Raises:
+        UsageError: an empty name, or a number that is negative, NaN or infinite.
+    """
+
+    name: str
+    usd_per_mtok: tuple[float, float] = (0.0, 0.0)
+    description: str = ""
+    capabilities: tuple[str, ...] = ()
+    context_tokens: int | None = None
+    expected_tokens: tuple[float, float] | None = None
+    expected_seconds: float = 1.0
+    tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise UsageError("an arm needs a name")
+        object.__setattr__(self, "usd_per_mtok", self._pair("usd_per_mtok", self.usd_per_mtok))
+        if self.expected_tokens is not None:
+            object.__setattr__(self, "expected_tokens", self._pair("expected_tokens", self.expected_tokens))
+        object.__setattr__(self, "capabilities", tuple(self.capabilities))
+        object.__setattr__(self, "tags", tuple(self.tags))
+        if not (math.isfinite(self.expected_seconds) and self.expected_seconds > 0):
+            raise UsageError(f"arm {self.name!r}: expected_seconds must be above 0, not {self.expected_seconds!r}")
+        if self.context_tokens is not None and self.context_tokens < 1:
+            raise UsageError(f"arm {self.name!r}: context_tokens must be at least 1, not {self.context_tokens!r}")
+
+    def _pair(self, field: str, value: tuple[float, ...]) -> tuple[float, float]:
+        try:
+            prompt, completion = (float(part) for part in value)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"arm {self.name!r}: {field} must be two numbers (prompt, completion), not {value!r}"
+            ) from error
+        if not all(math.isfinite(part) and part >= 0 for part in (prompt, completion)):
+            raise UsageError(f"arm {self.name!r}: {field} must be finite and not negative, not {value!r}")
+        return prompt, completion
+
+    @property
+    def expected_usd(self) -> float:
+        """US dollars of a typical call, by price and expected tokens."""
+        tokens = self.expected_tokens or EXPECTED_TOKENS
+        return sum(price * count for price, count in zip(self.usd_per_mtok, tokens, strict=True)) / 1e6
+
+    @property
+    def words(self) -> str:
+        """What stands for the arm when it is compared with a text."""
+        return " ".join((self.description, *self.capabilities)).strip()

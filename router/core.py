@@ -1,0 +1,315 @@
+"""The router's state and arithmetic, without locks, files or a store: ``Router`` wraps it.
+
+Scalars that move with every event (breakers, running means, λ) depend only on the order of decisions and outcomes
+and on the times given with them, so that replaying a log yields the same state.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.embedding import Embedder
+from pointwork.errors import UsageError
+from pointwork.router.arms import Arm
+from pointwork.router.decisions import Decision, Outcome, new_decision_id
+from pointwork.router.estimates import Estimates, log_cost, log_seconds
+from pointwork.router.features import Features
+from pointwork.router.health import Health
+from pointwork.router.pacing import Pacer
+from pointwork.router.pending import Ledger, Pending
+from pointwork.router.policies.base import Policy, View
+from pointwork.router.priors import inherited_quality
+from pointwork.router.screen import Screen
+from pointwork.router.settings import Settings
+
+Array = npt.NDArray[np.float64]
+Slots = npt.NDArray[np.intp]
+
+
+def as_ints(slots: Slots) -> list[int]:
+    """Slots as Python numbers."""
+    return slots.tolist()
+
+
+@dataclass(slots=True)
+class Judged:
+    """The candidates of one decision and what was thought of them: arrays over the n candidates.
+
+    ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``contexts``: (n, d); ``table``: columns as
+    ``decisions.COLUMNS``.
+    """
+
+    slots: Slots
+    names: Sequence[str]
+    inner: Array
+    state: Array
+    contexts: Array
+    table: Array
+    probabilities: Array
+
+
+class Core:
+    """Everything a router knows.
+
+    Args:
+        arms: at least one, names unique.
+        policy: who prefers.
+        budget: US dollars per request, or None.
+        seed: of the draws.
+        settings: numbers that hold for all arms.
+        embedder: for texts.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        policy: Policy,
+        budget: float | None,
+        seed: int,
+        settings: Settings,
+        embedder: Embedder,
+    ) -> None:
+        self.arms = list(arms)
+        self.slots = {arm.name: slot for slot, arm in enumerate(self.arms)}
+        if len(self.slots) != len(self.arms):
+            names = [arm.name for arm in self.arms]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise UsageError(f"names of arms must be unique; twice: {', '.join(twice)}")
+        self.active = [True] * len(self.arms)
+        self.policy = policy
+        self.pacer = Pacer(budget)
+        self.settings = settings
+        self.embedder = embedder
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.health = Health(np.array([arm.expected_seconds for arm in self.arms]))
+        self.screen = Screen(settings.screen)
+        self.ledger = Ledger(settings.pending)
+        self.clock = 0
+        self.features: Features | None = None
+        self._estimates: Estimates | None = None
+        self._vectors = np.zeros((0, embedder.dims))
+        self.arms_changed()
+
+    def arms_changed(self) -> None:
+        """Bring what is derived from the list of arms up to date."""
+        self.all_slots: Slots = np.flatnonzero(np.array(self.active))
+        self.all_names = self._names(self.all_slots)
+        self._everyone = len(self.all_slots) == len(self.arms)
+        self._vectors = np.asarray(self.embedder.embed([arm.words for arm in self.arms]), np.float64)
+
+    @property
+    def estimates(self) -> Estimates:
+        """The regressions; they exist once the length of a context is known."""
+        assert self._estimates is not None
+        return self._estimates
+
+    def prepare(self, given: int | None) -> Features:
+        """Fix what contexts are made of, by the first decision: a text, or so many given features.
+
+        Raises:
+            UsageError: the router already learns from the other kind.
+        """
+        if self.features is None:
+            self.features = Features(self.embedder if given is None else None, given or 0)
+            settings = self.settings
+            self._estimates = Estimates(self.arms, self.features.dims, ridge=settings.ridge, gamma=settings.gamma)
+        elif (given is None) != (self.features.embedder is not None):
+            kind = "texts" if self.features.embedder is not None else "features that are given"
+            raise UsageError(f"this router learns from {kind}: use another router, by another name, for the other")
+        return self.features
+
+    def judge(
+        self,
+        slots: Slots | None,
+        inner: Array,
+        text: bool,
+        remaining: float,
+        now: float,
+        *,
+        look_only: bool = False,
+    ) -> Judged:
+        """Predict, price and mix the distribution that the arm will be drawn from.
+
+        Args:
+            slots: candidates; None: all active arms.
+            inner: the contexts' shared block.
+            text: whether ``inner`` comes from a text, so that many candidates can be screened by it.
+            remaining: share of the budget that is left.
+            now: seconds since the epoch.
+            look_only: nobody will be drawn: leave the screen's and the generator's state as they are.
+        """
+        slots, names, everyone = self._candidates(slots, inner, text, now, look_only)
+        assert self.features is not None
+        state = self.health.features(slots, remaining)
+        contexts = self.features.contexts(inner, state)
+        seen = self.estimates.predict(contexts, self.clock, None if everyone else slots)
+        price = self.pacer.price(seen.cost)
+        settings = self.settings
+        if settings.latency_weight:
+            price = price + (settings.latency_weight / settings.deadline) * seen.seconds
+        view = View(names, contexts, seen.mean, seen.width, seen.cost, price, self.clock)
+        scores, bonus, target = self.policy.propose(view, copy.deepcopy(self.rng) if look_only else self.rng)
+        floor = self.pacer.floor(settings.exploration, settings.exploration_share, seen.cost)
+        probabilities = (1.0 - floor.sum()) * target + floor
+        probabilities /= probabilities.sum()
+        columns = (seen.mean, bonus, seen.cost, seen.seconds, scores, price, seen.log_cost, seen.log_seconds)
+        return Judged(slots, names, inner, state, contexts, np.array(columns).T, probabilities)
+
+    def _candidates(
+        self, slots: Slots | None, inner: Array, text: bool, now: float, look_only: bool
+    ) -> tuple[Slots, Sequence[str], bool]:
+        everyone = slots is None and self._everyone
+        names: Sequence[str] | None = None
+        if slots is None:
+            slots, names = self.all_slots, self.all_names
+        usable = self.health.usable(slots, self.clock, now)
+        if usable is not None and not usable.all() and usable.any():
+            slots, names, everyone = slots[usable], None, False
+        if text and len(slots) > self.screen.keep and self._vectors[slots].any(axis=1).all():
+            unit = inner[: self.embedder.dims] / max(float(np.linalg.norm(inner[: self.embedder.dims])), 1e-12)
+            kept = self.screen.select(slots, unit, self._vectors, self.health, self.clock, look_only)
+            slots = slots[kept]
+            names, everyone = None, False
+        return slots, names or self._names(slots), everyone
+
+    def _names(self, slots: Slots) -> Sequence[str]:
+        return tuple(self.arms[slot].name for slot in as_ints(slots))
+
+    def commit(self, judged: Judged, now: float) -> tuple[Decision, Pending]:
+        """Draw the arm and note the decision."""
+        cumulative = np.cumsum(judged.probabilities)
+        draw = self.rng.random() * cumulative[-1]
+        index = min(int(np.searchsorted(cumulative, draw, side="right")), len(judged.names) - 1)
+        slot, table = int(judged.slots[index]), judged.table
+        decision = Decision(
+            id=new_decision_id(),
+            arm=judged.names[index],
+            propensity=float(judged.probabilities[index]),
+            names=judged.names,
+            probabilities=judged.probabilities,
+            table=table,
+            health=self.health.names(judged.slots),
+            price_weight=self.pacer.weight,
+        )
+        context = judged.contexts[index].copy()
+        _, _, cost, _, _, _, logged_cost, logged_seconds = table[index].tolist()
+        pending = Pending(
+            slot=slot,
+            clock=self.clock,
+            created=now,
+            context=context,
+            log_cost=logged_cost,
+            log_seconds=logged_seconds,
+            ignorance=self.estimates.ignorance(slot, context, self.clock),
+            charged=cost,
+            decision=decision,
+        )
+        self.note(decision.id, pending, table[:, 0], table[:, 2], now)
+        return decision, pending
+
+    def note(self, decision_id: str, pending: Pending, mean: Array, cost: Array, now: float) -> None:
+        """Take in a decision, just made or out of a log: clock, spend, load.
+
+        Args:
+            decision_id: its id. pending: what to keep of it.
+            mean, cost: predicted quality and US dollars of its candidates, (n,).
+            now: when it was made, seconds since the epoch.
+        """
+        self.pacer.charge(pending.charged, mean, cost)
+        if pending.flying:
+            self.health.chosen(pending.slot, pending.clock, now)
+        self.ledger.put(decision_id, pending)
+        self.clock = max(self.clock, pending.clock + 1)
+        for slot in self.ledger.landed(self.clock, now):
+            self.health.settled(slot)
+
+    def learn(self, pending: Pending, outcome: Outcome, now: float) -> bool:
+        """Take in an outcome. Returns whether it said anything new."""
+        old = pending.outcome
+        new = outcome if old is None else old.merged(outcome)
+        if new == old:
+            return False
+        pending.outcome = new
+        before, after = None if old is None else old.target, new.target
+        if after is not None and before is None:
+            self.estimates.learn_quality(pending.slot, pending.context, pending.clock, after)
+            self.health.grade(pending.slot, after)
+        elif after is not None and before is not None and after != before:
+            self.estimates.correct_quality(pending.slot, pending.context, pending.clock, after - before)
+        self._learn_costs(pending, old or Outcome(), new)
+        if pending.flying:
+            pending.flying = False
+            self.health.settled(pending.slot)
+        failed = new.error is not None and (old is None or old.error is None)
+        if old is None or failed:
+            self.health.record(pending.slot, failed=failed, clock=self.clock, now=now)
+        if new.seconds is not None and (old is None or old.seconds is None):
+            self.health.timed(pending.slot, new.seconds)
+        self.estimates.tidy(self.clock)
+        return True
+
+    def _learn_costs(self, pending: Pending, old: Outcome, new: Outcome) -> None:
+        if (new.usd, new.seconds) == (old.usd, old.seconds):
+            return
+        logs = _logs(pending, new)
+        if old.usd is None and old.seconds is None:
+            self.estimates.learn_costs(pending.slot, pending.context, pending.clock, logs)
+        else:
+            change = logs - _logs(pending, old)
+            self.estimates.correct_costs(pending.slot, pending.context, pending.clock, change)
+        if new.usd is not None and new.usd != old.usd:
+            residual = log_cost(new.usd) - pending.log_cost
+            replaced = None if old.usd is None else log_cost(old.usd) - pending.log_cost
+            weight = (1.0 - pending.ignorance) ** 2
+            self.estimates.learn_smear(pending.slot, pending.clock, residual, weight, replaced)
+            self.pacer.settle(new.usd - pending.charged)
+            pending.charged = new.usd
+
+    def add_arm(self, arm: Arm) -> None:
+        """Add an arm, its quality inherited from arms of like price and description.
+
+        Raises:
+            UsageError: the name is taken, by an arm in use or a retired one.
+        """
+        if arm.name in self.slots:
+            raise UsageError(f"there is already an arm called {arm.name!r} (retired ones keep their names)")
+        vector = np.asarray(self.embedder.embed([arm.words])[0], np.float64)
+        quality = inherited_quality(arm, vector, self.arms, self._vectors, self.health)
+        self.health.grow(arm.expected_seconds, quality)
+        if self._estimates is not None:
+            self._estimates.grow(arm, self.clock, quality)
+        self.slots[arm.name] = len(self.arms)
+        self.arms.append(arm)
+        self.active.append(True)
+        self.arms_changed()
+
+    def retire_arm(self, name: str) -> None:
+        """Choose this arm no more; its pending outcomes are still learnt.
+
+        Raises:
+            UsageError: no arm has this name, or it is the last.
+        """
+        if name not in self.slots:
+            raise UsageError(f"no arm is called {name!r}; there are {', '.join(self.slots)}")
+        others = [slot for slot in self.all_slots if slot != self.slots[name]]
+        if not others:
+            raise UsageError(f"{name!r} is the last arm; add another before it is retired")
+        self.active[self.slots[name]] = False
+        self.arms_changed()
+
+
+def _logs(pending: Pending, outcome: Outcome) -> Array:
+    """Log cost and log seconds (2,) of an outcome; where one is not known, what was predicted at the decision.
+
+    A stand-in of 0 residual would pull the prediction to its prior; the decision's own does not depend on the
+    order in which outcomes come.
+    """
+    return np.array(
+        (
+            pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
+            pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
+        )
+    )

@@ -1,0 +1,124 @@
+"""Decisions and outcomes: what the router hands out and what it is told back."""
+
+import math
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import SupportsFloat
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.errors import UsageError
+
+Array = npt.NDArray[np.float64]
+ArmScore = dict[str, float | str]
+
+ID_PREFIX = "dec"
+_ID_LENGTH = len(ID_PREFIX) + 28
+
+
+def new_decision_id() -> str:
+    """An id that sorts by time: milliseconds (12 hex digits) and 64 random bits, as the store's other ids."""
+    return f"{ID_PREFIX}{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+
+
+def is_decision_id(text: str) -> bool:
+    """Whether this has the form of a decision's id."""
+    rest = text[len(ID_PREFIX) :]
+    return len(text) == _ID_LENGTH and text.startswith(ID_PREFIX) and all(c in "0123456789abcdef" for c in rest)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a decision; None where it is not known (yet).
+
+    A later outcome of the same decision adds what it knows and replaces what it contradicts.
+
+    Attributes:
+        quality: how good the result was, 0 to 1.
+        usd: what it cost, in US dollars.
+        seconds: how long it took.
+        error: why the arm failed, or None. A failure without a quality counts as quality 0.
+
+    Raises:
+        UsageError: a quality outside 0 to 1, money or time that is negative, anything NaN or infinite.
+    """
+
+    quality: float | None = None
+    usd: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, top in (("quality", 1.0), ("usd", math.inf), ("seconds", math.inf)):
+            value: object = getattr(self, name)
+            if value is None:
+                continue
+            if not isinstance(value, SupportsFloat) or isinstance(value, str):
+                raise UsageError(f"outcome {name} must be a number or None, not {value!r}")
+            number = float(value)
+            if not math.isfinite(number) or not 0 <= number <= top:
+                allowed = "between 0 and 1" if name == "quality" else "finite and not negative"
+                raise UsageError(f"outcome {name} must be {allowed}, not {value!r}")
+            object.__setattr__(self, name, number)
+
+    def merged(self, later: "Outcome") -> "Outcome":
+        """This outcome with what a later one knows in place of it."""
+        known = {f.name: getattr(later, f.name) for f in fields(later) if getattr(later, f.name) is not None}
+        return replace(self, **known)
+
+    @property
+    def target(self) -> float | None:
+        """The quality to learn from: as given, or 0 for a failure."""
+        if self.quality is None and self.error is not None:
+            return 0.0
+        return self.quality
+
+
+# What is kept of each candidate, in the order of the columns of ``Decision.table``.
+COLUMNS = ("mean", "bonus", "cost", "latency", "score", "price", "log_cost", "log_seconds")
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One choice, with everything that was known when it was made.
+
+    Attributes:
+        id: to give to ``Router.learn``.
+        arm: name of the chosen arm.
+        propensity: the probability with which it was drawn.
+        names: the candidates that could be drawn.
+        probabilities: shape (n,), theirs; sums to 1.
+        table: shape (n, len(COLUMNS)): quality (mean), bonus, cost (US dollars), latency (seconds), score, price
+            (what the cost took off the score), predicted log(cost + c₀) and log seconds.
+        health: state of each candidate's breaker.
+        price_weight: λ, what spending the budget of one request costs in quality.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    names: Sequence[str]
+    probabilities: Array
+    table: Array
+    health: Sequence[str]
+    price_weight: float
+
+    @cached_property
+    def propensities(self) -> dict[str, float]:
+        """Probability of each candidate."""
+        return dict(zip(self.names, self.probabilities.tolist(), strict=True))
+
+    @cached_property
+    def scores(self) -> dict[str, ArmScore]:
+        """Per candidate: the columns of ``table``, health, λ."""
+        return {
+            name: {**dict(zip(COLUMNS, row, strict=True)), "health": health, "price_weight": self.price_weight}
+            for name, row, health in zip(self.names, self.table.tolist(), self.health, strict=True)
+        }
+
+    def __repr__(self) -> str:
+        return f"Decision(id={self.id!r}, arm={self.arm!r}, propensity={self.propensity:.4g})"

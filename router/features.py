@@ -1,0 +1,121 @@
+"""The context of a decision as a vector of length at most 1.
+
+``x = [bias | text | shape | arm state]``, each block scaled so that its norm can not pass its share. A caller's own
+features take the place of text and shape.
+"""
+
+import math
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.embedding import Embedder
+from pointwork.errors import UsageError
+
+Array = npt.NDArray[np.float64]
+
+# load, EMA latency and EMA success of the arm, remaining share of the budget
+STATE = 4
+# Largest norm of each block before the whole is scaled to 1.
+_BIAS, _TEXT, _SHAPE, _STATE = 1.0, 1.0, 0.5, 0.5
+
+_LONG = math.log1p(8000)
+_DIGIT = re.compile(r"\d")
+_CODE = re.compile(r"```|\bdef \w+\(|\bclass \w+|\breturn\b|[{};]\s*$|=>|==|\w+\(\w*\)|</\w+>|\bSELECT\b", re.M)
+_MATHS = re.compile(r"\d\s*[-+*/^=%<>]\s*\d|\\frac|\bsum\b|\bpercent|\baverage\b|\bsolve\b", re.I)
+_QUANTITY = re.compile(r"\bhow (?:many|much|long|far|old)\b|\bcalculate\b|\bcompute\b|\bcount\b", re.I)
+_FACT = re.compile(r"\b(?:who|when|where|which|what)\b", re.I)
+_REASON = re.compile(r"\b(?:why|how|explain|compare|prove|analy[sz]e)\b", re.I)
+_MAKE = re.compile(r"\b(?:write|summari[sz]e|translate|rewrite|draft|list|generate|create)\b", re.I)
+_CHOICE = re.compile(r"^\s*\(?[A-D][).:]\s", re.M)
+_KINDS = (_CODE, _MATHS, _QUANTITY, _FACT, _REASON, _MAKE, _CHOICE)
+# length, share of digits, any digit, the kinds, a question mark
+SHAPE = 3 + len(_KINDS) + 1
+SHAPE_VERSION = "shape1"
+
+
+def shape_of(text: str) -> Array:
+    """Length, digits, code and question-type flags of a text: shape (SHAPE,), each in [0, 1]."""
+    size = len(text)
+    digits = len(_DIGIT.findall(text))
+    flags = [1.0 if kind.search(text) else 0.0 for kind in _KINDS]
+    length = min(1.0, math.log1p(size) / _LONG)
+    asks = 1.0 if "?" in text else 0.0
+    return np.array([length, digits / size if size else 0.0, min(1.0, float(digits)), *flags, asks])
+
+
+class Features:
+    """Builds contexts of one fixed length.
+
+    Args:
+        embedder: for the text block, or None when callers bring their own features.
+        given: number of features that callers bring, if ``embedder`` is None.
+
+    Attributes:
+        dims: length of a context.
+        version: changes whenever the same input would get another vector.
+    """
+
+    def __init__(self, embedder: Embedder | None, given: int = 0) -> None:
+        self.embedder = embedder
+        self.given = given
+        inner = given if embedder is None else embedder.dims + SHAPE
+        self.inner = inner
+        self.dims = 1 + inner + STATE
+        self.version = f"given{given}-1" if embedder is None else f"{embedder.version}+{SHAPE_VERSION}"
+        parts = _BIAS**2 + _TEXT**2 + _STATE**2 + (0.0 if embedder is None else _SHAPE**2)
+        self._unit = 1.0 / math.sqrt(parts)
+        self.bias = _BIAS * self._unit
+        self._state = _STATE * self._unit / math.sqrt(STATE)
+        self._shape = _SHAPE * self._unit / math.sqrt(SHAPE)
+
+    def of_text(self, text: str) -> Array:
+        """The inner block of a text: shape (inner,)."""
+        assert self.embedder is not None
+        inner = np.empty(self.inner)
+        inner[: self.embedder.dims] = self.embedder.embed([text])[0]
+        inner[: self.embedder.dims] *= _TEXT * self._unit
+        inner[self.embedder.dims :] = shape_of(text) * self._shape
+        return inner
+
+    def of_given(self, features: npt.ArrayLike) -> Array:
+        """The inner block of a caller's features: shape (inner,), shortened to unit length where longer.
+
+        Raises:
+            UsageError: not one dimension, another length than before, or a value that is not finite.
+        """
+        values = as_features(features)
+        if values.shape != (self.inner,):
+            raise UsageError(f"this router learns from {self.inner} features, but {values.shape[0]} were given")
+        return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values @ values))))
+
+    def contexts(self, inner: Array, state: Array) -> Array:
+        """Contexts of shape (n, dims), one per arm.
+
+        Args:
+            inner: the block all arms share, from ``of_text`` or ``of_given``.
+            state: shape (n, STATE), each in [0, 1].
+        """
+        contexts = np.empty((len(state), self.dims))
+        contexts[:, 0] = self.bias
+        contexts[:, 1:-STATE] = inner
+        np.multiply(state, self._state, out=contexts[:, -STATE:])
+        return contexts
+
+
+def as_features(features: npt.ArrayLike) -> Array:
+    """A caller's features as an array of one dimension.
+
+    Raises:
+        UsageError: not numbers, not one dimension, or a value that is not finite.
+    """
+    try:
+        values = np.asarray(features, np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"features must be numbers: {error}") from error
+    if values.ndim != 1 or values.size == 0:
+        raise UsageError(f"features must be an array of one dimension, not of shape {values.shape}")
+    if not math.isfinite(float(values.sum())) or not np.isfinite(values).all():
+        raise UsageError("features must be finite: there is a NaN or an infinity among them")
+    return values

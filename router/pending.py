@@ -1,0 +1,147 @@
+"""Decisions that may still get an outcome, or a correction of one."""
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.router.decisions import Decision, Outcome
+
+Array = npt.NDArray[np.float64]
+
+# Decisions and seconds after which one without an outcome no longer counts as in flight.
+FLIGHT_DECISIONS = 1000
+FLIGHT_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class Pending:
+    """What must be kept of a decision to learn its outcome, whenever it comes.
+
+    Attributes:
+        slot: of the chosen arm. clock, created: when the decision was made.
+        context: x of the chosen arm, (d,).
+        log_cost, log_seconds: as predicted then.
+        ignorance: h of the cost regression then.
+        charged: US dollars that the pacer has been charged.
+        outcome: all that is known so far, None before the first.
+        flying: counts as load.
+        decision: as handed out, or None when it came from a file or the store.
+    """
+
+    slot: int
+    clock: int
+    created: float
+    context: Array
+    log_cost: float
+    log_seconds: float
+    ignorance: float
+    charged: float
+    outcome: Outcome | None = None
+    flying: bool = True
+    decision: Decision | None = None
+
+
+class Ledger:
+    """Pending decisions by id, the oldest forgotten first.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.by_id: OrderedDict[str, Pending] = OrderedDict()
+        self._flights: deque[Pending] = deque()
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    def get(self, decision_id: str) -> Pending | None:
+        """The decision, if it is still kept."""
+        return self.by_id.get(decision_id)
+
+    def put(self, decision_id: str, pending: Pending) -> None:
+        """Keep a decision, after the newest."""
+        self.by_id[decision_id] = pending
+        if pending.flying:
+            self._flights.append(pending)
+
+    def full(self) -> bool:
+        """Whether there are more than may stay."""
+        return len(self.by_id) > self.most
+
+    def trim(self) -> None:
+        """Forget the oldest until no more than ``most`` are left."""
+        while len(self.by_id) > self.most:
+            self.by_id.popitem(last=False)
+
+    def landed(self, clock: int, now: float) -> list[int]:
+        """Slots of decisions that no longer count as in flight, once each; those with outcomes say nothing."""
+        slots: list[int] = []
+        while self._flights:
+            oldest = self._flights[0]
+            late = oldest.clock < clock - FLIGHT_DECISIONS or oldest.created < now - FLIGHT_SECONDS
+            if oldest.flying and not late:
+                break
+            self._flights.popleft()
+            if oldest.flying:
+                oldest.flying = False
+                slots.append(oldest.slot)
+        return slots
+
+    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+        """All decisions as arrays, to be kept."""
+        records = list(self.by_id.values())
+        numbers = [
+            (p.slot, p.clock, p.created, p.log_cost, p.log_seconds, p.ignorance, p.charged, float(p.flying))
+            for p in records
+        ]
+        outcomes = [_numbers(p.outcome) for p in records]
+        errors = [("" if p.outcome is None else p.outcome.error) or "" for p in records]
+        return {
+            "ids": np.array(list(self.by_id), dtype=np.str_),
+            "numbers": np.array(numbers, np.float64).reshape(len(records), 8),
+            "contexts": np.array([p.context for p in records], np.float64),
+            "outcomes": np.array(outcomes, np.float64).reshape(len(records), 5),
+            "errors": np.array(errors, dtype=np.str_),
+        }
+
+    def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
+        """Take ``state`` back."""
+        self.by_id.clear()
+        self._flights.clear()
+        rows = zip(*(state[name] for name in ("ids", "numbers", "contexts", "outcomes", "errors")), strict=True)
+        for decision_id, numbers, context, outcome, error in rows:
+            slot, clock, created, cost, seconds, ignorance, charged, flying = (float(n) for n in numbers)
+            self.put(
+                str(decision_id),
+                Pending(
+                    int(slot),
+                    int(clock),
+                    created,
+                    np.asarray(context, np.float64),
+                    cost,
+                    seconds,
+                    ignorance,
+                    charged,
+                    _outcome([float(n) for n in outcome], str(error)),
+                    bool(flying),
+                ),
+            )
+
+
+def _numbers(outcome: Outcome | None) -> tuple[float, ...]:
+    if outcome is None:
+        return (0.0, np.nan, np.nan, np.nan, 0.0)
+    known = (np.nan if value is None else value for value in (outcome.quality, outcome.usd, outcome.seconds))
+    return (1.0, *known, float(outcome.error is not None))
+
+
+def _outcome(numbers: list[float], error: str) -> Outcome | None:
+    there, *values, failed = numbers
+    if not there:
+        return None
+    quality, usd, seconds = (None if np.isnan(value) else value for value in values)
+    return Outcome(quality, usd, seconds, error if failed else None)

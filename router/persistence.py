@@ -1,0 +1,140 @@
+"""A router's state as bytes: arrays in npz, the rest as JSON in one of them. No pickle.
+
+The zip's checksums find damage; a file that can not be read is never half loaded.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.embedding import Embedder
+from pointwork.errors import PointworkError, StoreError, UsageError
+from pointwork.router.arms import Arm
+from pointwork.router.core import Core
+from pointwork.router.pending import Ledger
+from pointwork.router.policies import Policy, make
+from pointwork.router.settings import Settings
+
+FORMAT = 1
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+
+def dump(core: Core, extra: Mapping[str, Any], *, flying_only: bool = False) -> bytes:
+    """Everything a router knows.
+
+    Args:
+        core: its state.
+        extra: further JSON values to keep.
+        flying_only: leave out the decisions that are not in flight, as a store has them.
+    """
+    ledger = core.ledger
+    if flying_only:
+        ledger = Ledger(core.ledger.most)
+        for decision_id, pending in core.ledger.by_id.items():
+            if pending.flying:
+                ledger.put(decision_id, pending)
+    arrays: Arrays = {}
+    parts = [("ledger", ledger.state()), ("health", core.health.state()), ("screen", {"seen": core.screen.seen})]
+    if core.features is not None:
+        parts.append(("estimates", core.estimates.state()))
+    for part, state in parts:
+        arrays.update({f"{part}/{name}": array for name, array in state.items()})
+    meta = {
+        "format": FORMAT,
+        "arms": [asdict(arm) for arm in core.arms],
+        "active": core.active,
+        "policy": core.policy.name,
+        "policy_version": core.policy.version,
+        "policy_options": {k: v for k, v in vars(core.policy).items() if isinstance(v, int | float | str | None)},
+        "budget": core.pacer.budget,
+        "settings": asdict(core.settings),
+        "embedder": core.embedder.version,
+        "given": None if core.features is None or core.features.embedder is not None else core.features.given,
+        "prepared": core.features is not None,
+        "pacer": core.pacer.state(),
+        "clock": core.clock,
+        "rng": core.rng.bit_generator.state,
+        "extra": dict(extra),
+    }
+    text = json.dumps(meta, allow_nan=False).encode()
+    arrays["meta"] = np.frombuffer(text, np.uint8)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def read(data: bytes, where: str) -> tuple[dict[str, Any], Arrays]:
+    """The JSON part and the arrays of what ``dump`` wrote.
+
+    Raises:
+        StoreError: it is damaged, no such file, or of another format.
+    """
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays: Arrays = {name: file[name] for name in file.files}
+        meta = json.loads(arrays.pop("meta").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise StoreError(f"{where} is damaged or not a saved router: {error}") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
+        raise StoreError(f"{where} is of another format than this version of pointwork reads ({FORMAT})")
+    return meta, arrays  # pyright: ignore[reportUnknownVariableType]
+
+
+def build(
+    meta: Mapping[str, Any], arrays: Arrays, where: str, embedder: Embedder, policy: str | Policy | None
+) -> Core:
+    """A core as it was dumped.
+
+    Args:
+        meta, arrays: from ``read``.
+        where: what to call the source in messages.
+        embedder: the one it was made with.
+        policy: another one than it was dumped with, or None.
+
+    Raises:
+        StoreError: a part is missing or does not fit.
+        UsageError: it needs another embedder, or a policy that only the caller has.
+    """
+    if meta.get("embedder") != embedder.version:
+        raise UsageError(
+            f"{where} was learnt with text features {meta.get('embedder')!r}, not {embedder.version!r}: "
+            "pass that embedder"
+        )
+    if policy is None:
+        policy = make(str(meta["policy"]), dict(meta["policy_options"]))
+    try:
+        arms = [Arm(**arm) for arm in meta["arms"]]
+        settings = Settings(**meta["settings"])
+        core = Core(arms, make(policy), meta["budget"], 0, settings, embedder)
+        core.active = [bool(active) for active in meta["active"]]
+        core.arms_changed()
+        _restore(core, meta, arrays)
+    except PointworkError as error:
+        raise StoreError(f"{where} does not hold a router that can be used: {error}") from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise StoreError(f"{where} does not fit together: {error!r}") from error
+    return core
+
+
+def _restore(core: Core, meta: Mapping[str, Any], arrays: Arrays) -> None:
+    if meta["prepared"]:
+        core.prepare(meta["given"])
+        core.estimates.restore(_part(arrays, "estimates"))
+    core.health.restore(_part(arrays, "health"))
+    core.pacer.restore(dict(meta["pacer"]))
+    core.screen.seen = _part(arrays, "screen")["seen"].astype(np.float64)
+    core.clock = int(meta["clock"])
+    core.rng.bit_generator.state = meta["rng"]
+    core.ledger.restore(_part(arrays, "ledger"))
+
+
+def _part(arrays: Arrays, part: str) -> Arrays:
+    prefix = f"{part}/"
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

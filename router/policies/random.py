@@ -1,0 +1,16 @@
+"""Every candidate with the same probability: what the learned policies must beat."""
+
+import numpy as np
+
+from pointwork.router.policies.base import Array, View
+
+
+class Random:
+    """The uniform distribution."""
+
+    name = "random"
+    version = "random-1"
+
+    def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        count = len(view.names)
+        return view.mean - view.price, np.zeros(count), np.full(count, 1.0 / count)

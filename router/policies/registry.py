@@ -1,0 +1,27 @@
+"""Policies by name."""
+
+from collections.abc import Callable, Mapping
+
+from pointwork.errors import UsageError
+from pointwork.router.policies.base import Policy
+from pointwork.router.policies.linucb import LinUCB
+from pointwork.router.policies.random import Random
+from pointwork.router.policies.static import Static
+
+POLICIES: dict[str, Callable[..., Policy]] = {"linucb": LinUCB, "random": Random, "static": Static}
+
+
+def make(policy: str | Policy, options: Mapping[str, object] | None = None) -> Policy:
+    """A policy by its name, with its own options; a ready ``Policy`` is returned as it is.
+
+    Raises:
+        UsageError: no policy has this name, or it does not know an option.
+    """
+    if not isinstance(policy, str):
+        return policy
+    if policy not in POLICIES:
+        raise UsageError(f"no policy is called {policy!r}; there are {', '.join(sorted(POLICIES))}")
+    try:
+        return POLICIES[policy](**(options or {}))
+    except TypeError as error:
+        raise UsageError(f"policy {policy!r} does not take these options: {error}") from error

@@ -1,0 +1,69 @@
+"""Taking in rows of the store, in the order they were made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pointwork.router.core import Core
+from pointwork.router.decisions import Outcome
+from pointwork.router.log import outcome_of, pending_of
+from pointwork.router.pending import Pending
+
+Row = Mapping[str, Any]
+
+
+def take_in(
+    core: Core,
+    decisions: Sequence[Row],
+    outcomes: Sequence[Row],
+    fetch: Callable[[str], Pending | None],
+    now: float,
+) -> int:
+    """Bring a core to where the one stands that logged these rows.
+
+    Args:
+        core: its state.
+        decisions: rows it has not seen, oldest first.
+        outcomes: rows after its cursor, in order; some may have been learnt here already.
+        fetch: reads an older decision from the store into the core's ledger, and learns its outcomes.
+        now: seconds since the epoch.
+
+    Returns:
+        How many rows were new.
+    """
+    known = {row["decision_id"] for row in outcomes if core.ledger.get(row["decision_id"]) is not None}
+    # of decisions that were pending here, only what all rows say together: our own rows are among them
+    final: dict[str, Outcome] = {}
+    for row in outcomes:
+        if row["decision_id"] in known:
+            said = outcome_of(row)
+            before = final.get(row["decision_id"])
+            final[row["decision_id"]] = said if before is None else before.merged(said)
+    events = [(float(row["created"]), 0, row) for row in decisions]
+    events += [(float(row["created"]), 1, row) for row in outcomes]
+    events.sort(key=lambda event: event[:2])
+    new = draws = 0
+    for created, kind, row in events:
+        if kind == 0:
+            draws += 1
+            new += _decided(core, row, now)
+            continue
+        decision_id = row["decision_id"]
+        pending = core.ledger.get(decision_id)
+        if pending is None:
+            new += fetch(decision_id) is not None
+        else:
+            new += core.learn(pending, final.get(decision_id) or outcome_of(row), created)
+    # go on in the stream of draws where the logging router stands
+    core.rng.bit_generator.advance(draws)  # type: ignore[attr-defined]
+    return new
+
+
+def _decided(core: Core, row: Row, now: float) -> bool:
+    if core.ledger.get(row["id"]) is not None:
+        return False
+    found = pending_of(row, core)
+    if found is None:
+        return False
+    pending, mean, cost = found
+    core.note(row["id"], pending, mean, cost, pending.created)
+    return True

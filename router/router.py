@@ -1,0 +1,454 @@
+"""The router: chooses an arm for each request, and learns from what becomes of it."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.embedding import Embedder, HashingEmbedder
+from pointwork.errors import UsageError
+from pointwork.router import persistence
+from pointwork.router.arms import Arm
+from pointwork.router.core import Core, Judged, Slots, as_ints
+from pointwork.router.decisions import COLUMNS, ArmScore, Decision, Outcome, is_decision_id
+from pointwork.router.features import Array, as_features
+from pointwork.router.pending import Pending
+from pointwork.router.policies import Policy, make
+from pointwork.router.settings import Settings
+
+if TYPE_CHECKING:
+    from pointwork.store import Store
+
+# Logged decisions after which opening a router writes a version, so that the next opening is quick.
+REPLAY_LONG = 500
+
+
+class Router:
+    """Chooses among arms by a contextual bandit.
+
+    Every decision is drawn from a distribution that is kept whole. Safe to share between threads; routers of the
+    same name in several processes share what they learn through the store (``sync``).
+
+    Args:
+        arms: what to choose from. With a store that knows this router, new ones are added to those it knows, and
+            those it knows that are not named here are retired.
+        policy: ``linucb``, ``static``, ``random``, or a ``Policy``.
+        budget_per_request: US dollars that a request may cost on average; None: cost has no price.
+        seed: of the draws.
+        store: URL, ``Store``, or None to keep nothing.
+        name: several routers share a store by name.
+        policy_options: arguments of the policy, such as ``{"alpha": 0.5}``.
+        settings: discount, exploration and the like.
+        embedder: text features.
+        time_source: seconds since the epoch.
+
+    Raises:
+        UsageError: no arms, two of one name, an unknown policy, a budget that is not above 0.
+        StoreError: the store can not be read.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        policy: str | Policy = "linucb",
+        budget_per_request: float | None = None,
+        seed: int = 0,
+        store: "str | Store | None" = None,
+        name: str = "default",
+        *,
+        policy_options: Mapping[str, object] | None = None,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        time_source: Callable[[], float] = time.time,
+    ) -> None:
+        if not arms:
+            raise UsageError("a router needs at least one arm")
+        made = make(policy, policy_options)
+        embedder = embedder or HashingEmbedder()
+        core = Core(arms, made, budget_per_request, seed, settings or Settings(), embedder)
+        self._setup(core, name, time_source)
+        if store is not None:
+            self._open(store)
+            self._continue(arms)
+
+    def _setup(self, core: Core, name: str, time_source: Callable[[], float]) -> None:
+        self.name = name
+        self._core = core
+        self._lock = threading.RLock()
+        self._time = time_source
+        self._last = 0.0
+        self._log = None
+        self._cursor = 0  # newest outcome row taken in
+        self._synced = 0.0  # decisions made until then were taken in
+        self._own: set[str] = set()  # decisions made here since
+        self._unpublished = 0
+
+    def _open(self, store: "str | Store") -> None:
+        from pointwork.router.log import Log
+        from pointwork.store import open_store
+
+        self._log = Log(open_store(store), self.name)
+
+    def _continue(self, arms: Sequence[Arm]) -> None:
+        """Go on from the live version in the store and what was logged after it."""
+        assert self._log is not None
+        live, fresh = self._log.live(), self._core
+        if live is not None:
+            where = f"version {live['version']} of router {self.name!r}"
+            meta, arrays = persistence.read(live["state"], where)
+            if meta["embedder"] == fresh.embedder.version:
+                core = persistence.build(meta, arrays, where, fresh.embedder, fresh.policy)
+                core.pacer.budget, core.settings = fresh.pacer.budget, fresh.settings
+                self._core = core
+                self._cursor, self._synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+            # else: other text features; start anew and learn from the texts in the log
+        changed = self._reconcile(arms)
+        self._unpublished = self.sync()
+        if self._unpublished > REPLAY_LONG or changed:
+            self.checkpoint()
+
+    def _reconcile(self, arms: Sequence[Arm]) -> bool:
+        core, named = self._core, {arm.name for arm in arms}
+        new = [arm for arm in arms if arm.name not in core.slots]
+        for arm in new:
+            core.add_arm(arm)
+        wanted = [arm.name in named for arm in core.arms]
+        changed = bool(new) or wanted != core.active
+        core.active = wanted
+        core.arms_changed()
+        return changed
+
+    # ---------------------------------------------------------------- deciding
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms in use."""
+        with self._lock:
+            return tuple(self._core.arms[slot] for slot in as_ints(self._core.all_slots))
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in use."""
+        return self._core.policy
+
+    @property
+    def clock(self) -> int:
+        """Decisions made so far."""
+        return self._core.clock
+
+    def decide(
+        self,
+        text: str = "",
+        candidates: Sequence[str] | None = None,
+        features: npt.ArrayLike | None = None,
+        *,
+        run_id: str | None = None,
+        subtask: str | None = None,
+        exclude: Sequence[str] = (),
+        remaining: float | None = None,
+    ) -> Decision:
+        """Choose an arm.
+
+        Args:
+            text: of the request.
+            candidates: names to choose from; None: all arms in use. Retired ones are passed over.
+            features: what to learn from in place of the text, one dimension, the same length each time.
+            run_id, subtask: what this is for, to find it again.
+            exclude: names not to choose, such as those that have just failed.
+            remaining: share of the run's budget that is left, 0 to 1.
+
+        Raises:
+            UsageError: an unknown name, nothing to choose from, neither text nor features, features that do not
+                fit, ``remaining`` outside 0 to 1.
+        """
+        with self._lock:
+            now = self._now()
+            inner = self._inner(text, features)
+            slots = self._slots(candidates, exclude)
+            judged = self._core.judge(slots, inner, features is None, _share(remaining), now)
+            decision, pending = self._core.commit(judged, now)
+            if self._log is not None:
+                self._log.decided(self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask)
+                self._own.add(decision.id)
+            if self._core.ledger.full():
+                self._forget()
+            return decision
+
+    def _inner(self, text: str, features: npt.ArrayLike | None) -> Array:
+        if features is not None:
+            given = as_features(features)
+            return self._core.prepare(len(given)).of_given(given)
+        if not text.strip():
+            raise UsageError("a decision needs the text of the request, or features")
+        return self._core.prepare(None).of_text(text)
+
+    def _slots(self, candidates: Sequence[str] | None, exclude: Sequence[str]) -> Slots | None:
+        core = self._core
+        if candidates is None and not exclude:
+            return None
+        names = core.all_names if candidates is None else candidates
+        unknown = [name for name in (*names, *exclude) if name not in core.slots]
+        if unknown:
+            raise UsageError(f"no arm is called {unknown[0]!r}; there are {', '.join(core.all_names)}")
+        dropped = set(exclude)
+        slots = [core.slots[name] for name in dict.fromkeys(names) if name not in dropped]
+        slots = [slot for slot in slots if core.active[slot]]
+        if not slots:
+            raise UsageError(
+                "there is no arm to choose from: all candidates are excluded, retired or none was given"
+            )
+        return np.array(slots, np.intp)
+
+    def _now(self) -> float:
+        """The time, later than at any call before: rows keep their order."""
+        self._last = max(self._time(), self._last + 1e-6)
+        return self._last
+
+    def _forget(self) -> None:
+        if self._log is not None:
+            self.sync()  # what is forgotten must be behind the cursor
+        self._core.ledger.trim()
+
+    # ---------------------------------------------------------------- learning
+
+    def learn(self, decision_id: str, outcome: Outcome, source: str = "caller") -> None:
+        """Learn what became of a decision: at any time, in any order, in parts, as often as it is said.
+
+        Args:
+            decision_id: ``Decision.id``.
+            outcome: what is known. It adds to and corrects what was said before about this decision.
+            source: who says so: ``check``, ``judge``, ``feedback``, ``caller``.
+
+        Raises:
+            UsageError: no decision of this router has this id, or it was forgotten.
+        """
+        with self._lock:
+            pending = self._find(decision_id)
+            now = self._now()
+            if self._core.learn(pending, outcome, now) and self._log is not None:
+                self._log.learnt(decision_id, outcome, source, now)
+
+    def _find(self, decision_id: str) -> Pending:
+        pending = self._core.ledger.get(decision_id)
+        if pending is None and self._log is not None:
+            pending = self._fetch(decision_id)
+        if pending is None:
+            where = "in memory" if self._log is None else "in memory or in the store"
+            raise UsageError(f"router {self.name!r} has no decision {decision_id!r} {where}")
+        return pending
+
+    def _fetch(self, decision_id: str) -> Pending | None:
+        """A decision that another process made, or that was forgotten here, from the store."""
+        from pointwork.router.log import outcome_of, pending_of
+
+        assert self._log is not None
+        row = self._log.decision(decision_id)
+        found = None if row is None else pending_of(row, self._core)
+        if found is None:
+            return None
+        pending = found[0]
+        pending.flying = False
+        rows = self._log.outcomes(decision_id)
+        for row in rows:
+            if row["id"] <= self._cursor:  # has been learnt
+                said = outcome_of(row)
+                pending.outcome = said if pending.outcome is None else pending.outcome.merged(said)
+        if pending.outcome is not None and pending.outcome.usd is not None:
+            pending.charged = pending.outcome.usd
+        self._core.ledger.put(decision_id, pending)
+        for row in rows:
+            if row["id"] > self._cursor:
+                self._core.learn(pending, outcome_of(row), row["created"])
+        return pending
+
+    def sync(self) -> int:
+        """Take in what the store has that this router has not seen: decisions and outcomes of other processes.
+
+        Returns:
+            How many rows were new.
+        """
+        from pointwork.router.replay import take_in
+
+        if self._log is None:
+            return 0
+        with self._lock:
+            decisions = [row for row in self._log.decisions_after(self._synced) if row["id"] not in self._own]
+            outcomes = self._log.outcomes_after(self._cursor)
+            now = self._now()
+            new = take_in(self._core, decisions, outcomes, self._fetch, now)
+            self._own.clear()
+            self._synced = now if not decisions else max(now, float(decisions[-1]["created"]))
+            self._cursor = int(outcomes[-1]["id"]) if outcomes else self._cursor
+            return new
+
+    # ---------------------------------------------------------------- arms
+
+    def add_arm(self, arm: Arm) -> None:
+        """Add an arm; what it is worth is first guessed from arms of like price and description.
+
+        Raises:
+            UsageError: the name is taken.
+        """
+        with self._lock:
+            self._core.add_arm(arm)
+            if self._log is not None:
+                self.checkpoint()
+
+    def retire_arm(self, name: str) -> None:
+        """Choose this arm no more. Outcomes of its decisions are still learnt.
+
+        Raises:
+            UsageError: no arm has this name, or it is the last.
+        """
+        with self._lock:
+            self._core.retire_arm(name)
+            if self._log is not None:
+                self.checkpoint()
+
+    # ---------------------------------------------------------------- keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, whole or not at all.
+
+        Raises:
+            UsageError: it can not be written.
+        """
+        target = Path(path)
+        with self._lock:
+            data = persistence.dump(self._core, {"name": self.name, "last": self._last})
+        scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            scratch.write_bytes(data)
+            scratch.replace(target)
+        except OSError as error:
+            scratch.unlink(missing_ok=True)
+            raise UsageError(f"the router can not be written to {target}: {error}") from error
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        policy: str | Policy | None = None,
+        store: "str | Store | None" = None,
+        embedder: Embedder | None = None,
+        time_source: Callable[[], float] = time.time,
+    ) -> "Router":
+        """A router from ``save``: it goes on with the same decisions.
+
+        Args:
+            path: the file.
+            policy: another one than it was saved with.
+            store: where to log from here on; what it holds already is not learnt.
+            embedder: text features, the same as before.
+            time_source: seconds since the epoch.
+
+        Raises:
+            UsageError: there is no such file, or it needs another embedder or a policy of the caller's own.
+            StoreError: the file is damaged.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(f"no saved router can be read from {path}: {error}") from error
+        meta, arrays = persistence.read(data, str(path))
+        core = persistence.build(meta, arrays, str(path), embedder or HashingEmbedder(), policy)
+        router = cls.__new__(cls)
+        router._setup(core, str(meta["extra"]["name"]), time_source)
+        router._last = float(meta["extra"]["last"])
+        if store is not None:
+            router._open(store)
+            assert router._log is not None
+            router._cursor, router._synced = router._log.tail(), router._now()
+        return router
+
+    def checkpoint(self) -> int:
+        """Write the state to the store as a new version and make it the live one.
+
+        Returns:
+            Its number.
+
+        Raises:
+            UsageError: the router has no store.
+            StoreError: the store refused.
+        """
+        if self._log is None:
+            raise UsageError(f"router {self.name!r} has no store to write a version to")
+        with self._lock:
+            self.sync()
+            extra = {"cursor": self._cursor, "synced": self._synced}
+            state = persistence.dump(self._core, extra, flying_only=True)
+            self._unpublished = 0
+            return self._log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
+
+    # ---------------------------------------------------------------- explaining
+
+    def explain(self, what: str) -> list[dict[str, Any]]:
+        """Why: one row per arm, best first.
+
+        Args:
+            what: id of a decision, for what was known when it was made; or a text, for what is known now.
+
+        Returns:
+            Rows of ``arm``, ``propensity``, ``chosen`` (for a decision) and the columns of ``Decision.scores``.
+
+        Raises:
+            UsageError: it has the form of a decision's id, but there is none.
+        """
+        with self._lock:
+            if is_decision_id(what):
+                return self._explain_decision(what)
+            core, now = self._core, self._now()
+            inner = self._inner(what, None)
+            judged = core.judge(None, inner, True, 1.0, now, look_only=True)
+            rows = {row["arm"]: row for row in self._rows(judged)}
+            for name in core.all_names:
+                if name not in rows:  # screened out, or its breaker is open
+                    alone = core.judge(np.array([core.slots[name]]), inner, False, 1.0, now, look_only=True)
+                    rows[name] = {**self._rows(alone)[0], "propensity": 0.0}
+            return sorted(rows.values(), key=lambda row: (-row["propensity"], -row["score"]))
+
+    def _rows(self, judged: Judged) -> list[dict[str, Any]]:
+        health = self._core.health.names(judged.slots)
+        weight = self._core.pacer.weight
+        rows = zip(judged.names, judged.probabilities.tolist(), judged.table.tolist(), health, strict=True)
+        return [
+            {
+                "arm": name,
+                "propensity": p,
+                **dict(zip(COLUMNS, row, strict=True)),
+                "health": h,
+                "price_weight": weight,
+            }
+            for name, p, row, h in rows
+        ]
+
+    def _explain_decision(self, decision_id: str) -> list[dict[str, Any]]:
+        pending = self._core.ledger.get(decision_id)
+        scores: Mapping[str, ArmScore]
+        if pending is not None and pending.decision is not None:
+            decision = pending.decision
+            arm, propensities, scores = decision.arm, decision.propensities, decision.scores
+        else:
+            row = None if self._log is None else self._log.decision(decision_id)
+            if row is None:
+                raise UsageError(f"router {self.name!r} has kept no decision {decision_id!r}")
+            arm, propensities, scores = row["arm"], row["propensities"], row["scores"]
+        rows: list[dict[str, Any]] = [
+            {"arm": name, "propensity": propensities[name], "chosen": name == arm, **score}
+            for name, score in scores.items()
+        ]
+        return sorted(rows, key=lambda row: (-row["propensity"], -row["score"]))
+
+
+def _share(remaining: float | None) -> float:
+    if remaining is None:
+        return 1.0
+    if not 0.0 <= remaining <= 1.0:
+        raise UsageError(f"remaining is a share between 0 and 1, not {remaining!r}")
+    return float(remaining)
