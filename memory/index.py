@@ -134,9 +134,9 @@ def _sequence(row: Row) -> str | None:
 def _fields(row: Row) -> dict[str, list[str]]:
     text, title = row["text"], row["title"]
     if title:
-        first, newline, rest = text.partition("\n")
-        if newline and first.strip() == title:
-            text = rest  # the first line is the title: count it once
+        # part of the text too, once, whether it was given or is the first line
+        first, newline, _ = text.partition("\n")
+        text = text if newline and first.strip() == title else f"{title}\n{text}"
     fields = {"text": tokenize(text)}
     if title:
         fields["title"] = tokenize(title)

@@ -13,7 +13,6 @@ from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exac
 from pointwork.memory.items import Cost, Item, Recall, item_of
 from pointwork.memory.modules import (
     BOOSTERS,
-    MODULES,
     Candidate,
     Embedder,
     Meter,
@@ -329,9 +328,9 @@ def _policy(tiers: Tiers) -> TierPolicy:
 
 def _chosen(tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:
     """A tier for each module: the chosen one, else its cheapest."""
-    cheapest = {module: there[0] for module, there in registry.available().items()}
-    named: dict[Module, Tier] = dict(registry.check(module, tier) for module, tier in tiers.items())
-    return {module: named.get(module, cheapest[module]) for module in MODULES}
+    chosen: dict[Module, Tier] = {module: there[0] for module, there in registry.available().items()}
+    chosen.update(registry.check(module, tier) for module, tier in tiers.items())
+    return chosen
 
 
 def _where(**labels: str | None) -> ColumnElement[bool] | None:

@@ -4,9 +4,9 @@
 
 *filter* finds candidates, the middle three raise those that fit the question's names, times and conversation, and
 *summary* makes of the best ones a text within the token budget. Each is a Protocol. ``REGISTRY`` maps (module,
-tier) to what does the work: Low is deterministic and lexical; Mid (static embeddings, fusion, re-ranker, second hop)
-and High (a stronger encoder or a model call) are entered here when they exist, and until then asking for them is
-an error that says what there is.
+tier) to what does the work: Low is deterministic and lexical; Mid (static embeddings, fusion, re-ranker, second
+hop) and High (a stronger encoder or a model call) are entered here when they exist, and until then asking for them
+is an error that says what there is.
 
 An implementation keeps no state between calls and may be called from several threads.
 """
@@ -148,7 +148,7 @@ class Registry:
         kind = Filter if module == "filter" else Summary if module == "summary" else Booster
         if module not in MODULES or tier not in TIERS or not isinstance(implementation, kind):
             raise UsageError(f"{module}/{tier} can not be {implementation!r}: it must be a {kind.__name__}")
-        self._known[module, tier] = cast(Implementation, implementation)
+        self._known[module, tier] = implementation
 
     def available(self) -> dict[Module, tuple[Tier, ...]]:
         """Module -> its tiers that exist, cheapest first."""

@@ -1,0 +1,69 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from pointwork.errors import UsageError
+from pointwork.memory.dates import DAY, closeness, mentions_time, periods, to_epoch
+
+NOW = datetime(2024, 3, 15, 12, tzinfo=UTC).timestamp()  # a Friday
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("on 7 May 2023", "2023-05-07", "2023-05-08"),
+        ("on May 7th, 2023", "2023-05-07", "2023-05-08"),
+        ("the 7th of May 2023", "2023-05-07", "2023-05-08"),
+        ("2023-05-07", "2023-05-07", "2023-05-08"),
+        ("in May 2023", "2023-05-01", "2023-06-01"),
+        ("in 2022", "2022-01-01", "2023-01-01"),
+        ("in February", "2024-02-01", "2024-03-01"),
+        ("yesterday", "2024-03-14", "2024-03-15"),
+        ("today", "2024-03-15", "2024-03-16"),
+        ("last week", "2024-03-04", "2024-03-11"),
+        ("last weekend", "2024-03-09", "2024-03-11"),
+        ("this month", "2024-03-01", "2024-04-01"),
+        ("next year", "2025-01-01", "2026-01-01"),
+        ("last Monday", "2024-03-11", "2024-03-12"),
+        ("two days ago", "2024-03-13", "2024-03-14"),
+        ("3 weeks ago", "2024-02-20", "2024-02-27"),
+        ("a year ago", "2023-01-01", "2024-01-01"),
+    ],
+)
+def test_periods(text: str, start: str, end: str) -> None:
+    assert periods(f"What happened {text}?", NOW)[0] == (to_epoch(start), to_epoch(end))
+
+
+@pytest.mark.parametrize(
+    "text", ["I may go", "30 February 2023", "99999999 years ago", "99999999 days ago", "", "12"]
+)
+def test_what_is_no_date(text: str) -> None:
+    assert periods(text, NOW) == []
+
+
+def test_closeness_falls_with_distance() -> None:
+    day = [(NOW, NOW + DAY)]
+    assert closeness(NOW + 5, day) == 1
+    assert closeness(NOW + 2 * DAY, day) == pytest.approx(0.5)
+    assert closeness(NOW - 9 * DAY, day) == pytest.approx(0.1)
+
+
+def test_time_words() -> None:
+    assert mentions_time("I saw her last Tuesday")
+    assert not mentions_time("I may march on")
+
+
+def test_points_in_time() -> None:
+    assert to_epoch(None) is None
+    assert to_epoch(5) == 5.0
+    assert (
+        to_epoch("2023-05-08T13:56:00Z")
+        == to_epoch("1:56 pm on 8 May, 2023")
+        == to_epoch(datetime(2023, 5, 8, 13, 56))
+    )
+
+
+@pytest.mark.parametrize("time", ["", "10:30", "monday", "garbage", float("nan"), float("inf"), 1e300])
+def test_no_point_in_time(time: float | str) -> None:
+    with pytest.raises(UsageError, match="no point in time"):
+        to_epoch(time)
