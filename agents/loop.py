@@ -98,8 +98,8 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         result = await _try_call(job, named, arguments, attempt)
     if result is None and tools:
         result = await _ask_call(job, tools, shown, attempt)
-    if result is not None and _short(result):
-        attempt.text, attempt.computed = result.text.strip(), True
+    if result is not None and (short := short_answer(result)):
+        attempt.text, attempt.computed = short, True
         return
     if result is not None:
         shown = [*job.facts, *(result.evidence or ((f"tool:{job.agent.name}", result.text),))]
@@ -151,8 +151,8 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             Message(role="assistant", content=completion.text),
             Message(role="user", content=f"{observation[:SHOWN]}\n{_budget(job)}Go on, or answer."),
         ]
-    if last is not None and _short(last):
-        attempt.text, attempt.computed = last.text.strip(), True
+    if last is not None and (short := short_answer(last)):
+        attempt.text, attempt.computed = short, True
     else:
         attempt.text = await _answer(job, [*job.facts, *attempt.evidence])
 
@@ -208,8 +208,12 @@ def _budget(job: Job) -> str:
     return f"Remaining budget: {left}.\n" if left else ""
 
 
-def _short(result: ToolResult) -> bool:
-    return 0 < len(result.text.strip()) <= SHORT_RESULT and "\n" not in result.text.strip()
+def short_answer(result: ToolResult) -> str:
+    """A tool's result as an answer, if it is short enough to be one; else empty."""
+    value = result.value
+    said: Any = cast(dict[str, Any], value).get("text") if isinstance(value, dict) else None
+    text = (said if isinstance(said, str) else result.text).strip()
+    return text if len(text) <= SHORT_RESULT and "\n" not in text else ""
 
 
 def answer_schema(answer_type: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def show_run(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def credited_decisions(store: Store, run_id: str) -> list[str]:
-    """Ids of the decisions that a run's final quality is credited to: the last try of each subtask of its last plan."""
+    """Decisions that a run's final quality is credited to: the last try of each subtask of its last plan."""
     rows = store.rows(
         select(decisions.c.id, decisions.c.subtask)
         .where(decisions.c.run_id == run_id)

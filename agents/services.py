@@ -197,7 +197,7 @@ class Services:
         if tool.takes_key:
             return None  # repeating with the same key does nothing twice
         raise ToolError(
-            f"tool {tool.name!r} was called before with the same arguments and the process ended before it returned: "
+            f"tool {tool.name!r} was called before with these arguments and the process ended before it returned: "
             "it may have taken effect. Check, then run the task again."
         )
 

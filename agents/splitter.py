@@ -22,8 +22,15 @@ _VERB = (
     r"compare|summari[sz]e|explain|describe|translate|read|look|search|round|take|double|halve|sort|check|"
     r"draft|report|state|determine|estimate|extract|return|print|get|work|use)"
 )
-_AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b)", re.IGNORECASE)
-_ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?", re.IGNORECASE)
+# An order in words not listed above: a first word in its base form, with its object right after it.
+_ORDER = (
+    r"(?!(?:in|on|at|by|for|from|to|of|with|as|if|when|while|after|before|until|since|during|under|over|about|into|"
+    r"the|an?|this|these|those|its?|he|she|they|we|you|i|there|here|and|or|but|not|all|each|both|every|per)\b)"
+    r"[a-z]+(?<!s)(?<!ed)\s+(?:the|an?|all|each|every|both|any|me|us|my|our|your|its|their|his|her|this|that|these|"
+    r"those|it|them|\{s|\d|[\"'“])"
+)
+_ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?|^{_ORDER}", re.IGNORECASE)
+_AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})", re.IGNORECASE)
 _BACK = re.compile(
     r"\b(?:it|that|this|them|those|these|"
     r"(?:the|that|this)\s+(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome))\b",
@@ -41,7 +48,7 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
     What is over ``max_subtasks`` goes, whole, into the last one.
     """
-    parts = _parts(task.strip())
+    parts = _parts(task.strip()) or [task.strip()]
     if len(parts) > max_subtasks:
         parts = [*parts[: max_subtasks - 1], " ".join(parts[max_subtasks - 1 :])]
     subtasks: list[Subtask] = []

@@ -15,7 +15,6 @@ from sqlalchemy import update
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.graph import build_graph
-from pointwork.agents.nodes import build_result
 from pointwork.agents.result import Result
 from pointwork.agents.runs import begin_run, credited_decisions, find_run
 from pointwork.agents.services import Services
@@ -77,7 +76,7 @@ class Team:
         self.router = self.services.router
         self._worker = _Loop()
         self._graph: Any = None
-        self._runner: Any = None
+        self._runner: asyncio.Future[tuple[Any, contextlib.AsyncExitStack]] | None = None
         self._closed = False
         self._finalizer = weakref.finalize(self, _Loop.stop, self._worker)
 
@@ -206,7 +205,8 @@ class Team:
 
     async def _aclose(self) -> None:
         if self._runner is not None:
-            await self._runner[1].aclose()
+            _, stack = await self._runner
+            await stack.aclose()
         await self.services.aclose()
 
     def _arguments(
@@ -252,18 +252,18 @@ class Team:
         except Exception as error:
             self._mark(run_id, "failed", f"{type(error).__name__}: {error}")
             raise
-        state = await graph.aget_state(config)
-        return build_result(self.services, state.values)
+        return Result.from_json(find_run(self.store, run_id)["result"])
 
     def _mark(self, run_id: str, status: str, error: str | None = None) -> None:
         with self.store.write() as connection:
             connection.execute(update(runs).where(runs.c.id == run_id).values(status=status, error=error))
 
     async def _checkpointed(self) -> Any:
+        # a task, awaited by all: two runs that begin at once must not open it twice
         if self._runner is None:
-            checkpointer, stack = await open_checkpointer(self.store)
-            self._runner = (build_graph(self.services, checkpointer), stack)
-        return self._runner[0]
+            self._runner = asyncio.ensure_future(open_checkpointer(self.store))
+        checkpointer, _ = await asyncio.shield(self._runner)
+        return build_graph(self.services, checkpointer)
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         job = self._worker.submit(work)
@@ -300,7 +300,7 @@ class _Loop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="pointwork", daemon=True).start()
+                threading.Thread(target=_serve, args=(self._loop,), name="pointwork", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def drain(self) -> None:
@@ -319,6 +319,13 @@ class _Loop:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _put(events: "queue.Queue[Any] | None", event: Any) -> None:

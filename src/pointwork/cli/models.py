@@ -14,7 +14,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def described_roles() -> list[dict[str, Any]]:
     """Each role with its model, price and where it comes from."""
-    from pointwork.models.weights import EMBEDDED_MODEL, cached
+    from pointwork.models.weights import SMOLLM2_135M, path_of, present
 
     settings = load()
     rows: list[dict[str, Any]] = []
@@ -22,10 +22,8 @@ def described_roles() -> list[dict[str, Any]]:
         model = settings.model_for(role)
         note = ""
         if model.model == EMBEDDED:
-            path = cached(EMBEDDED_MODEL)
-            note = (
-                f"{EMBEDDED_MODEL.name}, {'in ' + str(path) if path else 'not pulled yet: pointwork models pull'}"
-            )
+            path = path_of(SMOLLM2_135M) if present(SMOLLM2_135M) else None
+            note = f"{SMOLLM2_135M.name}, {'in ' + str(path) if path else 'not pulled yet: pointwork models pull'}"
         source = "configuration" if role in settings.models else "default"
         if source == "default" and model.api_key_env:
             source = f"key in {model.api_key_env}"

@@ -7,7 +7,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from pointwork.agents import Team
 from pointwork.cli.output import err
-from pointwork.models.weights import EMBEDDED_MODEL, cached, pull
+from pointwork.models.weights import SMOLLM2_135M, ensure, path_of, present
 from pointwork.settings import EMBEDDED, ROLES, load
 
 
@@ -28,11 +28,10 @@ def open_team(*, quiet: bool = False, models: bool = True) -> Generator[Team, No
 
 def pull_weights(*, quiet: bool = False) -> str:
     """Bring the embedded model's weights into the cache if they are not there; their path."""
-    path = cached(EMBEDDED_MODEL)
-    if path is not None:
-        return str(path)
+    if present(SMOLLM2_135M):
+        return str(path_of(SMOLLM2_135M))
     if quiet:
-        return str(pull(EMBEDDED_MODEL))
+        return str(ensure(SMOLLM2_135M))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -41,7 +40,7 @@ def pull_weights(*, quiet: bool = False) -> str:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err) as progress:
-        bar = progress.add_task(f"model {EMBEDDED_MODEL.name}", total=None)
-        path = pull(EMBEDDED_MODEL, progress=lambda done, total: progress.update(bar, completed=done, total=total))
+        bar = progress.add_task(f"model {SMOLLM2_135M.name}", total=None)
+        path = ensure(SMOLLM2_135M, progress=lambda done, total: progress.update(bar, completed=done, total=total))
     err.print(f"[dim]model in {path}[/dim]")
     return str(path)

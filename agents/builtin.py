@@ -1,0 +1,205 @@
+"""The built-in specialists: calculator, tables, files, recall and writer."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+from pointwork.agents.services import ANYTHING
+from pointwork.agents.spec import Agent, Prepared
+from pointwork.errors import ConfigError, ToolError
+from pointwork.settings import Settings
+from pointwork.text import content_words, tokenize
+from pointwork.tools import Tool, ToolContext, builtin_tools
+from pointwork.tools.calculator import evaluate_text
+from pointwork.tools.files import search_passages
+from pointwork.tools.tables import TableInfo, arguments_schema, catalog
+
+# Passages and items that go into a prompt.
+PASSAGES = 4
+
+# Tables whose columns are shown.
+TABLES = 3
+
+_COMPUTES = re.compile(
+    r"\d\s*[-+*/^%×÷]|[-+*/^×÷]\s*\d|\d+\s*%|"
+    r"\b(?:plus|minus|times|divided|multipl\w+|sum|total|difference|average|mean|"
+    r"percent\w*|double|twice|half|third|quarter|square|root|how (?:many|much|long|far|old)|left|"
+    r"remain\w*|altogether|convert|each|per|cost|price|more than|less than|"
+    r"days?|weeks?|months?|years?|hours?|minutes?)\b",
+    re.IGNORECASE,
+)
+_REMEMBERS = re.compile(
+    r"\b(?:remember|recall|earlier|previous(?:ly)?|last time|before|again|"
+    r"(?:did|have|had) (?:i|we) (?:say|said|tell|told|ask|asked)|"
+    r"(?:i|we) (?:said|told|asked|mentioned)|my (?:name|favou?rite))\b",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(
+    r"^\W*(?:please\s+)?(?:write|draft|compose|rewrite|rephrase|translate|summari[sz]e|explain|describe|"
+    r"tell me (?:a|about)|hello|hi|hey|thanks?|say|suggest|imagine|create|invent|greet)\b",
+    re.IGNORECASE,
+)
+
+
+async def _fits_calculator(text: str, _: ToolContext) -> float:
+    if evaluate_text(text) is not None:
+        return 1.0
+    numbers = len(re.findall(r"\d+|\{s\d+\}", text))
+    signs = len(_COMPUTES.findall(text))
+    return min(0.9, 0.25 * min(numbers, 2) + 0.2 * min(signs, 2)) if numbers else 0.0
+
+
+async def _prepare_calculator(text: str, _: ToolContext) -> Prepared:
+    if evaluate_text(text) is not None:
+        return Prepared(call=("calculate", {"expression": text}))
+    return Prepared()
+
+
+def _share(words: set[str], text: str) -> float:
+    """Share of a question's words that a text holds."""
+    return len(words & set(tokenize(text))) / len(words) if words else 0.0
+
+
+def _ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableInfo]]:
+    """Tables with the share of a question's words that their names, columns and values hold, best first."""
+    words = set(content_words(text))
+    scored: list[tuple[float, TableInfo]] = []
+    for table in tables:
+        described = " ".join([table.name, *table.columns, *(v for values in table.values.values() for v in values)])
+        named = 0.5 if re.search(rf"\b{re.escape(table.path.name)}\b", text, re.IGNORECASE) else 0.0
+        scored.append((min(1.0, named + _share(words, described)), table))
+    return sorted(scored, key=lambda pair: -pair[0])
+
+
+async def _tables(context: ToolContext) -> Sequence[TableInfo]:
+    return [] if context.root is None else await asyncio.to_thread(catalog, context.root)
+
+
+async def _fits_tables(text: str, context: ToolContext) -> float:
+    ranked = _ranked(text, await _tables(context))
+    return min(0.95, 1.2 * ranked[0][0]) if ranked else 0.0
+
+
+async def _prepare_tables(text: str, context: ToolContext) -> Prepared:
+    ranked = [table for score, table in _ranked(text, await _tables(context)) if score > 0][:TABLES]
+    if not ranked:
+        return Prepared()
+    tools = builtin_tools()
+    query = tools["query_table"]
+    narrowed = tuple(replace(query, input_schema=arguments_schema(table), model=None) for table in ranked)
+    shown = tuple((f"table:{table.path.name}", table.describe()) for table in ranked)
+    return Prepared(context=shown, tools=narrowed)
+
+
+async def _fits_files(text: str, context: ToolContext) -> float:
+    passages = await _passages(text, context)
+    words = set(content_words(text))
+    return 0.9 * max((_share(words, passage) for _, passage in passages), default=0.0)
+
+
+async def _passages(text: str, context: ToolContext) -> list[tuple[str, str]]:
+    if context.root is None:
+        return []
+    try:
+        hits = await asyncio.to_thread(search_passages, context.root, text, PASSAGES)
+    except ToolError:
+        return []
+    return [(passage.source, passage.text) for passage, _ in hits]
+
+
+async def _prepare_files(text: str, context: ToolContext) -> Prepared:
+    passages = await _passages(text, context)
+    # with passages at hand an instant answer reads them; the tools are for what they do not hold
+    return Prepared(context=tuple(passages), tools=() if passages else None)
+
+
+async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str, str]]:
+    memory = context.memory
+    if memory is None:
+        return []
+    found = await asyncio.to_thread(memory.recall, text, k=k, thread=context.thread)
+    return [(f"memory:{item.id}", item.text) for item in found.items]
+
+
+async def _fits_recall(text: str, context: ToolContext) -> float:
+    words = set(content_words(text))
+    best = max((_share(words, item) for _, item in await _remembered(text, context, 3)), default=0.0)
+    return min(0.95, (0.4 if _REMEMBERS.search(text) else 0.0) + 0.55 * best)
+
+
+async def _prepare_recall(text: str, context: ToolContext) -> Prepared:
+    items = await _remembered(text, context, 5)
+    return Prepared(context=tuple(items), tools=() if items else None)
+
+
+async def _fits_writer(text: str, _: ToolContext) -> float:
+    return 0.85 if _WRITES.search(text) else 0.15
+
+
+def builtin_agents(settings: Settings | None = None) -> list[Agent]:
+    """The built-in specialists, and the agents of the configuration.
+
+    Raises:
+        ConfigError: an agent of the configuration names a tool that is not there.
+    """
+    tools = builtin_tools()
+
+    def some(*names: str) -> tuple[Tool, ...]:
+        return tuple(tools[name] for name in names)
+
+    today = f"Today is {date.today():%A, %d %B %Y}."
+    agents = [
+        Agent(
+            "calculator",
+            f"You are a helpful assistant that turns a question into a calculation. {today}",
+            {"math": "arithmetic, word problems, percentages, units, dates"},
+            some("calculate", "convert", "date_math"),
+            prepare=_prepare_calculator,
+            match=_fits_calculator,
+        ),
+        Agent(
+            "tables",
+            "You are a helpful assistant that queries tables.",
+            {"table": "count, sum, average, look up or compare rows of CSV, JSON and SQLite tables"},
+            some("list_tables", "describe_table", "query_table", "sql"),
+            prepare=_prepare_tables,
+            match=_fits_tables,
+        ),
+        Agent(
+            "files",
+            "You are a helpful assistant. Answer briefly, in the words of the context.",
+            {"lookup": "find facts in documents, notes and code files"},
+            some("search_files", "grep_files", "read_file", "list_files"),
+            prepare=_prepare_files,
+            match=_fits_files,
+        ),
+        Agent(
+            "recall",
+            "You are a helpful assistant. Answer briefly from what is remembered.",
+            {"memory": "what was said or found in earlier conversations"},
+            some("recall", "read_memory"),
+            prepare=_prepare_recall,
+            match=_fits_recall,
+        ),
+        Agent(
+            "writer",
+            f"You are a helpful assistant. Answer briefly and to the point. {today}",
+            {"write": "write, explain, translate or chat, from general knowledge", ANYTHING: "anything"},
+            match=_fits_writer,
+        ),
+    ]
+    return agents + [_configured(row, tools) for row in (settings.agents if settings else ())]
+
+
+def _configured(row: object, tools: dict[str, Tool]) -> Agent:
+    from pointwork.settings import AgentSettings
+
+    assert isinstance(row, AgentSettings)
+    unknown = [name for name in row.tools if name not in tools]
+    if unknown:
+        raise ConfigError(f"agent {row.name!r}: unknown tools {', '.join(unknown)}; there are {', '.join(tools)}")
+    return Agent(
+        row.name, row.instructions, row.capabilities, tuple(tools[name] for name in row.tools), roles=row.roles
+    )

@@ -1,0 +1,242 @@
+"""Roles, budgets, retries and the log around every model call."""
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
+from pointwork.ledger import Account, Amount, Reservation
+from pointwork.models.protocol import ChatRequest, Completion, ModelClient, Price
+from pointwork.models.retry import with_retries
+from pointwork.models.structured import SchemaViolation
+from pointwork.settings import ModelSettings, Settings
+from pointwork.store import Store
+from pointwork.store.tables import steps
+
+# An answer cut below this many tokens is of no use: then the budget has ended.
+LEAST_TOKENS = 16
+
+
+@dataclass(frozen=True)
+class Caller:
+    """For whom a call is made: what the ledger and the steps say.
+
+    Attributes:
+        account: pays for it.
+        by: ``planner``, ``agent:files``, ``judge`` …
+        run_id, subtask, agent: of the run, where there is one.
+    """
+
+    account: Account
+    by: str
+    run_id: str | None = None
+    subtask: str | None = None
+    agent: str | None = None
+
+
+class Models:
+    """The models of a configuration, by role.
+
+    Roles that name the same model share one client, one concurrency limit and one price.
+
+    Args:
+        settings: which role is served by what.
+        store: where each call is logged.
+        clients: ready-made clients by role (tests, models of the user's own); they win over the settings.
+    """
+
+    def __init__(self, settings: Settings, store: Store, clients: Mapping[str, ModelClient] | None = None) -> None:
+        self._settings = settings
+        self._store = store
+        self._clients: dict[str, ModelClient] = dict(clients or {})
+        self._opened: dict[str, ModelClient] = {}
+        self._lock = threading.Lock()
+        # a semaphore belongs to the event loop that first waits for it
+        self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]]
+        self._slots = weakref.WeakKeyDictionary()
+
+    def client(self, role: str) -> ModelClient:
+        """The client that serves a role; opened at first use (an embedded model loads at its first call).
+
+        Raises:
+            ConfigError: the role's model is not understood, or its key is missing.
+        """
+        with self._lock:
+            if role in self._clients:
+                return self._clients[role]
+            if self._clients and not self._settings.models:
+                # ready-made clients: any role they do not name is served by the first of them
+                return next(iter(self._clients.values()))
+            return self._open(self._settings.model_for(role))
+
+    def _open(self, wanted: ModelSettings) -> ModelClient:
+        from pointwork.models import open_client
+
+        known = self._opened.get(wanted.model)
+        if known is None:
+            key = None
+            if wanted.api_key_env is not None:
+                key = os.environ.get(wanted.api_key_env)
+                if not key:
+                    raise ConfigError(
+                        f"model {wanted.model!r}: the environment variable {wanted.api_key_env} is not set; "
+                        "it must hold the key"
+                    )
+            price = None if wanted.usd_per_mtok is None else Price(*wanted.usd_per_mtok)
+            known = self._opened[wanted.model] = open_client(wanted.model, price=price, api_key=key)
+        return known
+
+    def _settings_of(self, role: str) -> ModelSettings:
+        return self._settings.model_for(role)
+
+    async def chat(self, role: str, request: ChatRequest, caller: Caller) -> Completion:
+        """Answer, with the budget reserved before and settled after, retries in between, and a step logged.
+
+        The answer is shortened to what the budget and the context window can still hold. It may fail to satisfy
+        the request's schema (a back end that does not constrain, an answer that was cut): the caller checks.
+
+        Raises:
+            BudgetExceeded: not even a short answer can be paid, or time is up.
+            ProviderError: the back end failed for good.
+        """
+        client, settings = self.client(role), self._settings_of(role)
+        prompt_tokens = client.count_tokens(request.messages)
+        room = client.context_tokens - prompt_tokens
+        if room < min(LEAST_TOKENS, request.max_tokens):
+            raise ProviderError(
+                f"{client.name}: the prompt has {prompt_tokens} tokens, its context holds {client.context_tokens}"
+            )
+        request = replace(request, max_tokens=min(request.max_tokens, room))
+        request, reservation = self._reserve(client, request, prompt_tokens, caller)
+        started = time.time()
+        try:
+            async with self._slot(client, settings):
+                completion = await self._attempt(client, request, settings, caller.account)
+        except BaseException as error:
+            caller.account.release(reservation)
+            self._log(role, client, request, None, caller, started, error)
+            raise
+        spent = Amount(
+            usd_nano=client.price.nano(completion.prompt_tokens, completion.completion_tokens),
+            tokens=completion.prompt_tokens + completion.completion_tokens,
+            turns=1,
+        )
+        caller.account.settle(
+            reservation,
+            spent,
+            seconds=time.time() - started,
+            model=completion.model,
+            model_version=completion.version,
+        )
+        self._log(role, client, request, completion, caller, started, None)
+        return completion
+
+    def _reserve(
+        self, client: ModelClient, request: ChatRequest, prompt_tokens: int, caller: Caller
+    ) -> tuple[ChatRequest, Reservation]:
+        def upper(tokens: int) -> Amount:
+            return Amount(client.price.nano(prompt_tokens, tokens), prompt_tokens + tokens, 0, 1)
+
+        try:
+            return request, caller.account.reserve(upper(request.max_tokens), by=caller.by, model=client.name)
+        except BudgetExceeded as error:
+            left = caller.account.remaining()
+            affordable = request.max_tokens
+            if error.limit == "tokens" and left.tokens is not None:
+                affordable = left.tokens - prompt_tokens
+            elif error.limit == "usd" and left.usd_nano is not None and client.price.completion > 0:
+                spare = left.usd_nano - client.price.nano(prompt_tokens, 0)
+                affordable = int(spare / (client.price.completion * 1000))
+            if not LEAST_TOKENS <= affordable < request.max_tokens:
+                raise
+            request = replace(request, max_tokens=affordable)
+            return request, caller.account.reserve(upper(affordable), by=caller.by, model=client.name)
+
+    def _slot(self, client: ModelClient, settings: ModelSettings) -> asyncio.Semaphore:
+        slots = self._slots.setdefault(asyncio.get_running_loop(), {})
+        return slots.setdefault(id(client), asyncio.Semaphore(settings.concurrency))
+
+    async def _attempt(
+        self, client: ModelClient, request: ChatRequest, settings: ModelSettings, account: Account
+    ) -> Completion:
+        timeout = min(request.timeout, settings.timeout)
+        deadline = account.deadline
+        left = None if deadline is None else max(0.01, deadline - time.time())
+        request = replace(request, timeout=timeout if left is None else min(timeout, left))
+
+        async def once() -> Completion:
+            try:
+                return await client.chat(request)
+            except SchemaViolation as error:
+                # its tokens are spent, and whoever asked can say what was wrong better than a blind retry
+                return error.completion
+
+        try:
+            async with asyncio.timeout(left):
+                return await with_retries(once, attempts=settings.attempts, deadline=deadline)
+        except (TimeoutError, ProviderTimeout) as error:
+            if deadline is not None and time.time() >= deadline - 0.05:
+                raise BudgetExceeded(
+                    f"{account.kind} {account.name!r}: out of time while {client.name} was answering",
+                    limit="seconds",
+                    account=account.name,
+                ) from error
+            raise
+
+    def _log(
+        self,
+        role: str,
+        client: ModelClient,
+        request: ChatRequest,
+        completion: Completion | None,
+        caller: Caller,
+        started: float,
+        error: BaseException | None,
+    ) -> None:
+        if caller.run_id is None:
+            return
+        row: dict[str, object] = {
+            "run_id": caller.run_id,
+            "subtask": caller.subtask,
+            "kind": "model",
+            "agent": caller.agent or caller.by,
+            "role": role,
+            "model": client.name,
+            "model_version": "" if completion is None else completion.version,
+            "input": {
+                "messages": list(request.messages),
+                "max_tokens": request.max_tokens,
+                "temperature": request.temperature,
+                "schema": request.schema,
+            },
+            "output": None,
+            "token_ids": None,
+            "logprobs": None,
+            "prompt_tokens": None,
+            "completion_tokens": None,
+            "usd_nano": 0,
+            "started": started,
+            "seconds": time.time() - started,
+            "error": None if error is None else f"{type(error).__name__}: {error}",
+        }
+        if completion is not None:
+            row |= {
+                "output": {"text": completion.text, "finish": completion.finish},
+                "token_ids": None if completion.token_ids is None else list(completion.token_ids),
+                "logprobs": None if completion.logprobs is None else list(completion.logprobs),
+                "prompt_tokens": completion.prompt_tokens,
+                "completion_tokens": completion.completion_tokens,
+                "usd_nano": client.price.nano(completion.prompt_tokens, completion.completion_tokens),
+            }
+        self._store.append(steps, row)
+
+    async def aclose(self) -> None:
+        """Close the clients that this object opened."""
+        with self._lock:
+            opened, self._opened = list(self._opened.values()), {}
+        for client in opened:
+            await client.aclose()

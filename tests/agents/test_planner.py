@@ -1,0 +1,83 @@
+"""Whose plan it is: nobody's, the model's, its second try, or the rules'."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pointwork.agents.plan import Plan
+from pointwork.agents.planner import Planner
+from pointwork.errors import ProviderError
+from pointwork.models import ChatRequest, Completion, ScriptedClient
+from pointwork.settings import PlannerSettings
+
+ABLE = {"math": "arithmetic", "lookup": "facts in files"}
+TASK = "Find the gate's width and then double it."
+GOOD = {
+    "subtasks": [
+        {"task": "Find the gate's width.", "capability": "lookup", "needs": [], "answer": "number"},
+        {"task": "Double {s1}.", "capability": "math", "needs": [1], "answer": "number"},
+    ]
+}
+BAD: dict[str, Any] = {
+    "subtasks": [{"task": "Feed elephants", "capability": "math", "needs": [], "answer": "text"}]
+}
+
+
+async def fits(text: str) -> Mapping[str, float]:
+    return {"math": 0.9 if "double" in text.lower() else 0.0, "lookup": 0.9 if "gate" in text.lower() else 0.0}
+
+
+def plan(*replies: Any, task: str = TASK, mode: Any = "auto") -> Plan:
+    with ScriptedClient([json.dumps(r) if isinstance(r, dict) else r for r in replies]) as client:
+
+        async def chat(request: ChatRequest) -> Completion:
+            return await client.chat(request)
+
+        return asyncio.run(Planner(ABLE, fits, chat, PlannerSettings(mode=mode)).plan(task))
+
+
+def test_one_agent_can_answer_outright_so_no_model_is_asked() -> None:
+    found = plan(task="Double the gate")
+    assert found.author == "instant"
+    assert len(found.subtasks) == 1
+
+
+def test_the_models_plan() -> None:
+    found = plan(GOOD)
+    assert found.author == "model"
+    assert [subtask.capability for subtask in found.subtasks] == ["lookup", "math"]
+
+
+def test_an_invalid_plan_is_repaired_once() -> None:
+    found = plan(BAD, GOOD)
+    assert found.author == "repaired"
+    assert any("not about the task" in problem for problem in found.problems)
+
+
+def test_after_two_bad_plans_the_rules_take_over() -> None:
+    found = plan(BAD, BAD)
+    assert found.author == "splitter"
+    assert [(s.text, s.capability, s.needs) for s in found.subtasks] == [
+        ("Find the gate's width", "lookup", ()),
+        ("double {s1}.", "math", ("s1",)),
+    ]
+    assert len(found.problems) == 2
+
+
+def test_a_planner_that_is_down_does_not_stop_the_run() -> None:
+    found = plan(ProviderError("no server"))
+    assert found.author == "splitter"
+    assert "no server" in found.problems[0]
+
+
+def test_rules_ask_nobody() -> None:
+    assert plan(mode="rules").author == "splitter"
+
+
+def test_a_capability_that_can_do_nothing_is_corrected() -> None:
+    swapped = json.loads(json.dumps(GOOD))
+    swapped["subtasks"][0]["capability"] = "math"
+    found = plan(swapped)
+    assert found.subtasks[0].capability == "lookup"
+    assert "lookup can" in found.problems[0]

@@ -1,0 +1,63 @@
+"""The rule-based splitter."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointwork.agents.splitter import split
+
+
+def parts(task: str) -> list[str]:
+    return [subtask.text for subtask in split(task)]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "What is 17% of 2340?",
+        "How many bread and butter plates are in stock?",
+        "Tom has 3 boxes of 12 apples. He gives away 7. How many apples are left?",
+        "Write a short poem about rain and wind",
+        "Dr. Wu paid 3.50 for tea",
+        "hello",
+    ],
+)
+def test_one_thing_stays_one_thing(task: str) -> None:
+    assert parts(task) == [task]
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("Find the gate's width and then double it.", ["Find the gate's width", "double {s1}."]),
+        ("Who painted the barn, and what is 6 times 9?", ["Who painted the barn", "what is 6 times 9?"]),
+        ("What is 6 * 7? Then subtract 2 from the result.", ["What is 6 * 7?", "subtract 2 from {s1}."]),
+        ("Count the rows in a.csv; list the files", ["Count the rows in a.csv", "list the files"]),
+        ("1. Add 2 and 3\n2. Multiply that by 4\n3. Say hello", ["Add 2 and 3", "Multiply {s1} by 4", "Say hello"]),
+        ("The van seats 9. How many vans for 30 people? What is 2+2?",
+         ["The van seats 9. How many vans for 30 people?", "What is 2+2?"]),
+    ],
+)  # fmt: skip
+def test_parts_are_cut_and_linked(task: str, expected: list[str]) -> None:
+    assert parts(task) == expected
+
+
+def test_a_link_is_a_dependency() -> None:
+    first, second, third = split("Add 2 and 3; multiply the sum by 4; who wrote notes.md?")
+    assert (first.needs, second.needs, third.needs) == ((), ("s1",), ())
+
+
+@given(st.text(alphabet="abc 12.,;?!\n-)Then and what", min_size=1).filter(str.strip))
+def test_whatever_comes_there_is_a_plan_that_loses_no_number(task: str) -> None:
+    import re
+
+    subtasks = split(task)
+    assert 1 <= len(subtasks) <= 8
+    assert all(subtask.text for subtask in subtasks)
+    for number, subtask in enumerate(subtasks, 1):
+        assert all(int(need[1:]) < number for need in subtask.needs)
+    if len(subtasks) == 1:
+        assert subtasks[0].text == task.strip()
+    # list numbers are structure, not content
+    kept = set(re.findall(r"\d{3,}", " ".join(subtask.text for subtask in subtasks)))
+    assert set(re.findall(r"\d{3,}", task)) <= kept

@@ -1,0 +1,51 @@
+"""Checks without a model: each catches its fault and lets the right answer pass."""
+
+import pytest
+
+from pointwork.agents.loop import Attempt
+from pointwork.agents.verify import check_answer
+
+
+def failed(attempt: Attempt, question: str = "q", answer_type: str = "text", evidence: bool = False) -> list[str]:
+    checks = check_answer(attempt, question=question, answer_type=answer_type, facts=[], needs_evidence=evidence)
+    return [check.name for check in checks if not check.passed]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "passes"),
+    [
+        ("12 apples", "number", True),
+        ("a dozen", "number", False),
+        ("Yes, it is", "yes-no", True),
+        ("perhaps", "yes-no", False),
+        ("3 May", "date", True),
+        ("soon", "date", False),
+        ("  ", "text", False),
+        ("anything", "text", True),
+    ],
+)
+def test_types(text: str, kind: str, passes: bool) -> None:
+    assert (failed(Attempt(text), answer_type=kind) == []) is passes
+
+
+def test_numbers_in_a_call_come_from_the_question() -> None:
+    right = Attempt(
+        "29", [("tool:calculate", "3*12-7 = 29")], [("calculate", {"expression": "3*12-7"}, None)], True
+    )
+    wrong = Attempt("52", [], [("calculate", {"expression": "45+7"}, None)], True)
+    question = "Tom has three boxes of 12 apples and gives away 7."
+    assert failed(right, question) == []
+    assert failed(wrong, question) == ["arguments"]
+
+
+def test_a_call_that_only_failed_does_not_count() -> None:
+    assert failed(Attempt("5", [], [("calculate", {"expression": "("}, "not an expression")])) == ["tool"]
+
+
+def test_an_answer_rests_on_what_was_found() -> None:
+    evidence = [("file:a.md:1", "The gate was painted green by Ilse Brandt in 1987.")]
+    assert failed(Attempt("Ilse Brandt", evidence), "Who painted the gate?", evidence=True) == []
+    assert failed(Attempt("Hugo Meier", evidence), "Who painted the gate?", evidence=True) == ["grounded"]
+    assert failed(Attempt("in 1988", evidence), "When was it painted?", evidence=True) == ["grounded"]
+    assert failed(Attempt("Ilse Brandt"), "Who painted the gate?", evidence=True) == ["evidence"]
+    assert failed(Attempt("Ilse Brandt"), "Who painted the gate?") == []

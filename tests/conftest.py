@@ -1,0 +1,45 @@
+"""Shared fixtures: every test has its own store and cache-independent environment, and no call leaves the machine."""
+
+import os
+import socket
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointwork.store import Store
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+_LOCAL = {"127.0.0.1", "::1", "localhost"}
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """No key, configuration or store of the developer's own reaches a test."""
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name in ("POINTWORK_CONFIG", "POINTWORK_STORE"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("POINTWORK_STORE", f"sqlite:///{tmp_path / 'default.db'}")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """A test that tries to reach another machine fails."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in _LOCAL:
+            raise AssertionError(f"a test tried to reach {address!r}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[Store, None, None]:
+    """A store on disk."""
+    opened = Store(f"sqlite:///{tmp_path / 'store.db'}")
+    yield opened
+    opened.close()
