@@ -27,7 +27,9 @@ async def open_checkpointer(store: Store) -> tuple[Any, AsyncExitStack]:
     else:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-        saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(checkpoint_path(store.sqlite_path))))
+        saver = await stack.enter_async_context(
+            AsyncSqliteSaver.from_conn_string(str(checkpoint_path(store.sqlite_path)))
+        )
         # two processes may write at once: wait for the lock instead of failing
         await saver.conn.execute("PRAGMA busy_timeout=30000")
         await saver.setup()

@@ -80,7 +80,7 @@ async def work(job: Job) -> Attempt:
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
     attempt = Attempt(evidence=list(prepared.context))
     tools = job.agent.tools if prepared.tools is None else prepared.tools
-    if job.mode == "agentic" and tools:
+    if job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
     else:
         await _instant(job, prepared, tools, attempt)

@@ -20,14 +20,15 @@ from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolError
 from pointwork.ledger import Account
+from pointwork.memory import Item, quoting
+from pointwork.memory.items import UNTRUSTED
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
 from pointwork.router import Outcome
 from pointwork.store.tables import runs
-from pointwork.text import content_words
 from pointwork.tools import Evidence, Tool, ToolResult
 
-# A recalled item is shown if it holds at least this share of the question's content words.
+# A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
 RELEVANT = 0.5
 
 EVIDENCE_SHOWN = 2000
@@ -104,7 +105,7 @@ class Nodes:
         )
         _emit("subtask_started", key=key, text=question, arm=arm.name, tiers=dict(recall.tiers))
         facts = [list(fact) for fact in payload["facts"]]
-        facts += [[f"memory:{item.id}", item.text] for item in recall.items if _relevant(item.text, question)]
+        facts += [[f"memory:{item.id}", _shown(item)] for item in recall.items if item.score >= RELEVANT]
         tried: Try = {
             "key": key,
             "subtask": subtask.id,
@@ -249,11 +250,12 @@ class Nodes:
                 .values(status=result.status, finished=time.time(), result=result.as_json())
             )
         if result.status == "ok":
+            title = " ".join(state["task"].split())[:200]
             services.memory.add(
                 f"{state['task']}\n{result.text}",
                 source=f"run:{result.run_id}",
                 trust="agent",
-                title=state["task"][:200],
+                title=title,
                 thread=state.get("thread"),
             )
         _emit("answer", result=result.as_json())
@@ -270,9 +272,9 @@ def _emit(event: str, **values: Any) -> None:
     writer({"event": event, **values})
 
 
-def _relevant(text: str, question: str) -> bool:
-    words = set(content_words(question))
-    return bool(words) and len(words & set(content_words(text))) >= RELEVANT * len(words)
+def _shown(item: Item) -> str:
+    """A recalled item for a prompt; what outsiders wrote comes fenced."""
+    return quoting.block(item) if item.trust in UNTRUSTED else item.text
 
 
 def _progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:

@@ -34,7 +34,8 @@ def test_a_new_store_has_the_schema_of_the_tables(tmp_path: Path) -> None:
 def test_rows_outlive_the_process(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     code = (
-        "import sys; from pointwork.store import Store; from pointwork.store.tables import runs; s = Store(sys.argv[1]);"
+        "import sys; from pointwork.store import Store; from pointwork.store.tables import runs;"
+        "s = Store(sys.argv[1]);"
         "s.append(runs, dict(id='r', task='t', status='ok', created=1.0, package_version='0')); s.close()"
     )
     subprocess.run([sys.executable, "-c", code, url], check=True)
@@ -47,17 +48,51 @@ def test_buffered_rows_are_seen_by_reads_and_stored_parents_first(store: Store) 
     assert [row["kind"] for row in store.rows(select(steps))] == ["note"]
 
 
-def test_a_refused_row_loses_nothing(store: Store) -> None:
+def test_a_refused_row_is_named_and_keeps_no_other_from_being_stored(store: Store) -> None:
+    store.append(runs, a_run("r1"))
     store.append(steps, {"run_id": "missing", "kind": "note", "started": 1.0})
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    store.append(steps, {"run_id": "r1", "kind": "note", "started": 1.0})
+    with pytest.raises(StoreError, match="refused 1 rows: steps: FOREIGN KEY"):
         store.flush()
-    store.append(runs, a_run("missing"))
-    store.flush()
-    assert len(store.rows(select(steps))) == 1
+    assert [row["run_id"] for row in store.rows(select(steps))] == ["r1"]
+
+
+def test_rows_stay_in_the_buffer_while_the_database_can_not_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pointwork.store.engine.BUSY_SECONDS", 0.05)
+    store = Store(f"sqlite:///{tmp_path / 'a.db'}")
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store.append(runs, a_run("r1"))
+    with pytest.raises(StoreError, match="locked"):
+        store.flush()
+    other.execute("ROLLBACK")
+    other.close()
+    assert [row["id"] for row in store.rows(select(runs))] == ["r1"]
+    store.close()
+
+
+def test_threads_share_a_store_in_memory() -> None:
+    store = Store("sqlite://")
+
+    def many(number: int) -> None:
+        for i in range(20):
+            with store.write() as connection:
+                connection.execute(insert(runs), a_run(f"{number}-{i}"))
+            store.rows(select(runs.c.id))
+
+    threads = [threading.Thread(target=many, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.rows(select(runs.c.id))) == 120
+    store.close()
 
 
 def test_a_failed_transaction_stores_nothing(store: Store) -> None:
-    with pytest.raises(StoreError, match="UNIQUE"), store.write() as connection:
+    with pytest.raises(StoreError, match="UNIQUE"), store.write() as connection:  # noqa: PT012
         connection.execute(insert(runs), a_run("r1"))
         connection.execute(insert(runs), a_run("r1"))
     assert store.rows(select(runs)) == []

@@ -3,12 +3,21 @@
 import threading
 import weakref
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
 
-from sqlalchemy import Connection, Executable, Table, insert
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import ClauseElement, Connection, Executable, Table, insert
+from sqlalchemy.exc import (
+    DataError,
+    IntegrityError,
+    InternalError,
+    OperationalError,
+    SQLAlchemyError,
+    StatementError,
+)
+from sqlalchemy.sql.util import find_tables
 
+from pointwork.errors import StoreError
 from pointwork.store import tables
 from pointwork.store.engine import explain, migrate, open_engine, parse_url
 
@@ -44,10 +53,16 @@ class Store:
         self._buffer: list[tuple[Table, Row]] = []
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
+        # in memory there is one connection for all threads, so one transaction at a time
+        self._turn: AbstractContextManager[Any] = threading.RLock() if self._shared else nullcontext()
         migrate(self._engine)
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
+
+    @property
+    def _shared(self) -> bool:
+        return self.url.get_backend_name() == "sqlite" and self.sqlite_path is None
 
     @property
     def sqlite_path(self) -> str | None:
@@ -65,16 +80,21 @@ class Store:
         """
         self.flush()
         try:
-            with self._engine.begin() as connection:
+            with self._turn, self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise explain(error, self.url) from error
 
     @contextmanager
-    def _reading(self) -> Generator[Connection, None, None]:
-        self.flush()
+    def _reading(self, query: Executable) -> Generator[Connection, None, None]:
+        if self._buffer:
+            asked = find_tables(cast(ClauseElement, query), include_joins=True, include_selects=True)
+            with self._lock:
+                waiting = any(table in asked for table, _ in self._buffer)
+            if waiting:  # only then: a flush is a commit, and most reads need none
+                self.flush()
         try:
-            with self._engine.connect().execution_options(pointwork_read=True) as connection:
+            with self._turn, self._engine.connect().execution_options(pointwork_read=True) as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise explain(error, self.url) from error
@@ -85,12 +105,12 @@ class Store:
         Raises:
             StoreError: the database refused.
         """
-        with self._reading() as connection:
+        with self._reading(query) as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def row(self, query: Executable) -> Row | None:
         """The first row of a query, or None."""
-        with self._reading() as connection:
+        with self._reading(query) as connection:
             found = connection.execute(query).mappings().first()
             return None if found is None else dict(found)
 
@@ -103,10 +123,11 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is buffered, in one transaction, in the order it came per table.
+        """Write what is buffered, in one transaction, parents before children.
 
         Raises:
-            StoreError: the database refused; the rows stay in the buffer.
+            StoreError: the database can not write now; the rows stay in the buffer. Or it refuses a row for what is
+                in it: that row is dropped and named, all others are written.
         """
         if not self._buffer:
             return
@@ -114,14 +135,33 @@ class Store:
             with self._lock:
                 taken, self._buffer = self._buffer, []
             try:
-                with self._engine.begin() as connection:
+                with self._turn, self._engine.begin() as connection:
                     insert_rows(connection, taken)
-            except BaseException as error:
-                with self._lock:
-                    self._buffer[:0] = taken
-                if isinstance(error, SQLAlchemyError):
+            except (IntegrityError, DataError, StatementError) as error:
+                if isinstance(error, OperationalError | InternalError):
+                    self._put_back(taken)
                     raise explain(error, self.url) from error
+                self._flush_singly(taken)
+            except BaseException:
+                self._put_back(taken)
                 raise
+
+    def _put_back(self, rows: list[tuple[Table, Row]]) -> None:
+        with self._lock:
+            self._buffer[:0] = rows
+
+    def _flush_singly(self, rows: list[tuple[Table, Row]]) -> None:
+        """One row can not be stored, and must not keep the others from it for ever."""
+        refused: list[str] = []
+        with self._turn, self._engine.begin() as connection:
+            for table, row in sorted(rows, key=lambda item: _ORDER[item[0].name]):
+                try:
+                    with connection.begin_nested():
+                        insert_rows(connection, [(table, row)])
+                except (IntegrityError, DataError, StatementError) as error:
+                    refused.append(f"{table.name}: {error.orig or error} in {str(row)[:200]}")
+        if refused:
+            raise StoreError(f"store {self.url!r} refused {len(refused)} rows: " + "; ".join(refused))
 
     def close(self) -> None:
         """Write what is buffered and give back the connections. Closing twice does nothing."""

@@ -1,0 +1,96 @@
+"""The package as others get it: what a wheel installs, what an import costs, what may import what."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import pointwork
+from pointwork.extras import available, require
+
+PROJECT = Path(__file__).parent.parent
+FOLDERS = ("agents", "router", "memory", "tools", "mcp_servers", "training")
+
+
+@pytest.mark.slow
+def test_a_wheel_installs_pointwork_and_nothing_else(tmp_path: Path) -> None:
+    """Built from the sdist, installed into a new environment: one top-level name, every module, one command."""
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(tmp_path), str(PROJECT)], check=True, stdout=-3)
+    [wheel] = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pointwork"}
+    tracked = subprocess.run(["git", "ls-files", "*.py"], cwd=PROJECT, capture_output=True, text=True, check=True)
+    ours = [p for p in tracked.stdout.split() if p.startswith(("src/pointwork/", *(f"{f}/" for f in FOLDERS)))]
+    assert len(ours) > 50
+    for path in ours:
+        assert ("pointwork/" + path).replace("pointwork/src/pointwork/", "pointwork/") in names, (
+            f"{path} is missing"
+        )
+    assert "pointwork/py.typed" in names
+
+    home = tmp_path / "clean"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    python = home / "bin" / "python"
+    before = set((home / "lib").glob("python*/site-packages/*"))
+    subprocess.run([str(python), "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
+    added = {path.name for path in set((home / "lib").glob("python*/site-packages/*")) - before}
+    assert {name for name in added if not name.endswith(".dist-info")} == {"pointwork"}
+    assert (home / "bin" / "pointwork").exists()
+    run = subprocess.run(
+        [str(python), "-c", "import pointwork; print(pointwork.__file__)"], capture_output=True, text=True
+    )
+    assert run.stdout.strip().startswith(str(home))
+
+
+def test_an_import_pulls_in_nothing_heavy_and_is_quick() -> None:
+    """Time is printed, not asserted on beyond a bound that only a mistake can reach."""
+    code = (
+        "import time, sys; t = time.perf_counter(); import pointwork; d = time.perf_counter() - t;"
+        "print(d); print(*sys.modules, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, *modules = run.stdout.split()
+    for heavy in ("torch", "litellm", "langgraph", "sqlalchemy", "numpy", "duckdb", "xllamacpp"):
+        assert heavy not in modules
+    assert float(seconds) < 3
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_folder_is_a_room_of_the_package(name: str) -> None:
+    link = PROJECT / "src" / "pointwork" / name
+    assert link.is_symlink()
+    assert link.resolve() == PROJECT / name
+    code = (
+        f"import sys, pointwork.{name} as m; assert m.__doc__; assert not {{'torch', 'litellm'}} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_public_names_are_few_and_all_there() -> None:
+    assert len(pointwork.__all__) <= 15
+    for name in pointwork.__all__:
+        assert getattr(pointwork, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pointwork.nothing  # pyright: ignore
+
+
+def test_the_import_rules_are_checked_over_all_packages() -> None:
+    """import-linter passes when it finds nothing, so say what it must have found."""
+    run = subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports")], cwd=PROJECT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout
+    analyzed = re.search(r"Analyzed (\d+) files", run.stdout)
+    modules = [p for folder in ("src/pointwork", *FOLDERS) for p in (PROJECT / folder).rglob("*.py")]
+    assert analyzed
+    assert int(analyzed[1]) >= len(modules)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ImportError, match=r"pip install 'pointwork\[local\]'"):
+        require("xllamacpp")
+    assert not available("pointwork_that_is_not_there")
