@@ -63,10 +63,12 @@ class MemoryItem(Protocol):
 
 
 class MemoryRecall(Protocol):
-    """What memory found, best first."""
+    """What memory found: ``items`` best first, ``text`` the same quoted as data for a model."""
 
     @property
     def items(self) -> Sequence[MemoryItem]: ...
+    @property
+    def text(self) -> str: ...
 
 
 class MemoryLike(Protocol):

@@ -1,0 +1,252 @@
+"""Which tables there are below a root: names, columns, types, rows, distinct values. Kept until a file changes."""
+
+import re
+import tempfile
+import threading
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pointwork.errors import ToolError
+from pointwork.tools import paths
+from pointwork.tools.duck import Database, open_database
+from pointwork.tools.paths import Entry
+from pointwork.tools.table_loading import SUFFIXES, Source, copy_file, is_sqlite, quote_name, sqlite_tables
+
+MAX_TABLES = 100
+MAX_VALUES = 50
+"""A text column with more distinct values than this does not list them."""
+
+_MAX_VALUE = 80  # characters of a value that is listed
+_NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        name: as in the file.
+        type: DuckDB's.
+        values: the distinct texts of a text column, most frequent first; empty if they are too many or too long.
+    """
+
+    name: str
+    type: str
+    values: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """``number``, ``text``, ``date`` (with or without time), ``bool`` or ``other``."""
+        if _NUMBERS.fullmatch(self.type):
+            return "number"
+        if self.type.startswith(("DATE", "TIMESTAMP")):
+            return "date"
+        return {"VARCHAR": "text", "BOOLEAN": "bool"}.get(self.type, "other")
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table.
+
+    Attributes:
+        name: what queries call it: the file's stem, with the folder before it where two would be called the same.
+        source: file, moment and inner table.
+        columns: in the file's order.
+        rows: how many.
+        problem: why it can not be read; empty if it can.
+    """
+
+    name: str
+    source: Source
+    columns: tuple[Column, ...] = ()
+    rows: int = 0
+    problem: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """As evidence names it: ``table:sales.csv``, ``table:shop.db#orders``."""
+        return f"table:{self.source.path}" + (f"#{self.source.inner}" if self.source.inner else "")
+
+    def column(self, name: str) -> Column:
+        """The column of exactly this name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+_Key = tuple[Path, Source]
+_known: OrderedDict[_Key, TableInfo] = OrderedDict()
+_inner: OrderedDict[tuple[Path, Entry], list[str]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def catalog(root: Path) -> list[TableInfo]:
+    """All tables below a root, by name, at most ``MAX_TABLES``. A broken file is listed with its problem."""
+    root = root.resolve()
+    sources = table_sources(root)
+    return [_described(root, source) for source in sources]
+
+
+def table_sources(root: Path) -> list[Source]:
+    """The tables by name, without looking into them (only SQLite files are opened)."""
+    found: list[tuple[Entry, str]] = []
+    for entry in paths.walk(root):
+        kind = SUFFIXES.get(PurePosixPath(entry.path).suffix.lower())
+        if kind == "sqlite":
+            found += [(entry, table) for table in _tables_inside(root, entry)]
+        elif kind and not (kind == "json" and _no_table(root, entry)):
+            found.append((entry, ""))
+        if len(found) >= MAX_TABLES:
+            break
+    names = _names([(entry.path, table) for entry, table in found[:MAX_TABLES]])
+    return [
+        Source(entry.path, entry.mtime_ns, entry.size, table, name)
+        for (entry, table), name in sorted(zip(found, names, strict=False), key=lambda pair: pair[1])
+    ]
+
+
+def _no_table(root: Path, entry: Entry) -> bool:
+    """Whether a ``.json`` file is a single object or a list of something else: settings, not a table."""
+    if not entry.path.lower().endswith(".json"):
+        return False
+    try:
+        with open(paths.open_inside(root, entry.path), "rb") as file:
+            head = file.read(4096).decode("utf-8-sig", errors="replace").strip()
+    except ToolError:
+        return True
+    lines = head.splitlines()
+    by_line = len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines[:2]) and len(lines[0]) > 2
+    return not (re.match(r"\[\s*\{", head) or by_line)
+
+
+def _tables_inside(root: Path, entry: Entry) -> list[str]:
+    with _lock:
+        if (root, entry) in _inner:
+            return _inner[root, entry]
+    names: list[str] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="pointwork-table-") as folder:
+            copy = copy_file(root, entry.path, Path(folder))
+            names = sqlite_tables(copy) if is_sqlite(copy) else []
+    except Exception:  # locked, broken or encrypted: no table in it can be read
+        names = []
+    with _lock:
+        _inner[root, entry] = names
+        while len(_inner) > 256:
+            _inner.popitem(last=False)
+    return names
+
+
+def _names(places: list[tuple[str, str]]) -> list[str]:
+    """A short name for each (file, inner table); the folder, file or suffix is added where names clash."""
+    chosen = ["" for _ in places]
+    for level in range(4):
+        wanted = [name or _name(path, table, level) for name, (path, table) in zip(chosen, places, strict=True)]
+        often = Counter(name.lower() for name in wanted)
+        chosen = [
+            have or (name if often[name.lower()] == 1 else "") for have, name in zip(chosen, wanted, strict=True)
+        ]
+    return [name or f"table_{number}" for number, name in enumerate(chosen, start=1)]
+
+
+def _name(path: str, table: str, level: int) -> str:
+    place = PurePosixPath(path)
+    parts = [place.stem] if not table else [table] if level == 0 else [place.stem, table]
+    if level >= 1 and (not table or level >= 2):
+        parts = [*place.parent.parts[-1 if level == 1 else 0 :], *parts]
+    if level == 3:
+        parts.append(place.suffix)
+    name = re.sub(r"\W+", "_", "_".join(parts)).strip("_") or "table"
+    return f"t_{name}" if name[0].isdigit() else name
+
+
+def _described(root: Path, source: Source) -> TableInfo:
+    with _lock:
+        if (root, source) in _known:
+            return _known[root, source]
+    try:
+        info = _look(open_database(root, (source,)), source)
+    except ToolError as error:
+        info = TableInfo(source.name, source, problem=str(error))
+    with _lock:
+        _known[root, source] = info
+        while len(_known) > 256:
+            _known.popitem(last=False)
+    return info
+
+
+def _look(database: Database, source: Source) -> TableInfo:
+    table = quote_name(source.name)
+    columns = [Column(name, kind) for name, kind in database.types(table)]
+    rows = database.query(f"SELECT count(*) FROM {table}", 1).rows[0][0]  # noqa: S608
+    described = tuple(Column(c.name, c.type, _values(database, table, c)) for c in columns)
+    return TableInfo(source.name, source, described, int(rows))
+
+
+def _values(database: Database, table: str, column: Column) -> tuple[str, ...]:
+    if column.kind != "text":
+        return ()
+    name = quote_name(column.name)
+    found = database.query(
+        f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1",  # noqa: S608
+        MAX_VALUES,
+    )
+    values = [str(row[0]) for row in found.rows]
+    return () if found.more or any(len(value) > _MAX_VALUE for value in values) else tuple(values)
+
+
+AGGREGATES = ("none", "count", "sum", "avg", "min", "max", "median")
+OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "contains")
+
+
+def arguments_schema(info: TableInfo) -> dict[str, Any]:
+    """The JSON schema of ``query_table``'s arguments, narrowed to what this table has.
+
+    Columns are enums; a value is one of those that stand in the table, or a number or date where a column has
+    such, or free text where a text column's values are too many to list.
+    """
+    names = [column.name for column in info.columns]
+    numbers = [column.name for column in info.columns if column.kind == "number"]
+    groups = [name for name in names if name not in numbers] + numbers
+    parts = [f"{part}({c.name})" for c in info.columns if c.kind == "date" for part in ("year", "month")]
+    return {
+        "type": "object",
+        "properties": {
+            "table": {"const": info.name},
+            "aggregate": {"enum": list(AGGREGATES) if numbers else ["none", "count", "min", "max"]},
+            "column": {"enum": ["", *names]},
+            "group_by": {"enum": ["", *groups, *parts]},
+            "where_column": {"enum": ["", *names]},
+            "where_op": {"enum": list(OPERATORS)},
+            "where_value": _value_schema(info),
+            "order": {"enum": ["none", "asc", "desc"]},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        },
+        "required": [
+            "table",
+            "aggregate",
+            "column",
+            "group_by",
+            "where_column",
+            "where_op",
+            "where_value",
+            "order",
+            "limit",
+        ],
+        "additionalProperties": False,
+    }
+
+
+def _value_schema(info: TableInfo) -> dict[str, Any]:
+    texts = [column for column in info.columns if column.kind == "text"]
+    if any(not column.values for column in texts):
+        return {"type": "string", "maxLength": _MAX_VALUE}
+    listed = list(dict.fromkeys(["", *(value for column in texts for value in column.values)]))
+    choices: list[dict[str, Any]] = [{"enum": listed}]
+    if any(column.kind == "number" for column in info.columns):
+        choices.append({"type": "string", "pattern": "^-?[0-9]{1,12}(\\.[0-9]{1,6})?$"})
+    if any(column.kind == "date" for column in info.columns):
+        choices.append({"type": "string", "pattern": "^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$"})
+    if any(column.kind == "bool" for column in info.columns):
+        choices.append({"enum": ["true", "false"]})
+    return {"anyOf": choices} if len(choices) > 1 else choices[0]

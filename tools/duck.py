@@ -1,0 +1,214 @@
+"""DuckDB behind a wall: in memory, filled by us, then without files, network, extensions or settings.
+
+``Database.query`` runs SQL that this package wrote. SQL that a model wrote goes through ``run_foreign``: its own
+process, as a constant expression such as ``repeat('x', 3000000000)`` takes memory and time while it is planned,
+where neither DuckDB's memory limit nor its interrupt reach (tried with 2.0).
+"""
+
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from datetime import time as clock
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pointwork.errors import ToolError
+from pointwork.tools.table_loading import Source, copy_file, quote_name, reader_for
+
+SECONDS = 10.0
+"""Longest that one query runs."""
+
+MEMORY_MB = 512
+_KEPT = 6  # databases that stay loaded
+
+_BEFORE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "memory_limit": f"{MEMORY_MB}MB",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    "threads": "2",
+}
+_ISO = {
+    r"\d{4}-\d\d-\d\d": "DATE",
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?": "TIMESTAMP",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a query gave.
+
+    Attributes:
+        columns: their names.
+        rows: plain JSON values.
+        more: there were more rows than asked for.
+    """
+
+    columns: list[str]
+    rows: list[list[Any]]
+    more: bool = False
+
+
+class Database:
+    """Tables in memory that can only be read. Threads may share it."""
+
+    def __init__(self, root: Path, sources: tuple[Source, ...]) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(":memory:", config=dict(_BEFORE))
+        for source in sources:
+            self._load(root, source)
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _load(self, root: Path, source: Source) -> None:
+        import duckdb
+
+        with tempfile.TemporaryDirectory(prefix="pointwork-table-") as folder:
+            copy = copy_file(root, source.path, Path(folder))
+            reader = reader_for(source, copy)
+            name = quote_name(source.name)
+            try:
+                self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {reader}")  # noqa: S608
+                if source.kind == "sqlite":
+                    self._type_dates(name)
+            except duckdb.Error as error:
+                raise ToolError(f"{source.path!r} can not be read as a table: {_clean(error, folder)}") from error
+
+    def _type_dates(self, table: str) -> None:
+        """SQLite has no dates: a text column with nothing but ISO dates becomes one."""
+        texts = [quote_name(name) for name, kind in self.types(table) if kind == "VARCHAR"]
+        typed: set[str] = set()
+        for column, (pattern, target) in itertools.product(texts, _ISO.items()):
+            if column in typed:
+                continue
+            fits = f"regexp_full_match({column}, '{pattern}') AND TRY_CAST({column} AS {target}) IS NOT NULL"
+            query = f"SELECT count({column}) > 0 AND bool_and(coalesce({fits}, true)) FROM {table}"  # noqa: S608
+            if self.query(query, 1).rows[0][0]:
+                self._connection.execute(f"ALTER TABLE {table} ALTER {column} TYPE {target}")
+                typed.add(column)
+
+    def types(self, table: str) -> list[tuple[str, str]]:
+        """(column, DuckDB's type) of a quoted table."""
+        return [(str(row[0]), str(row[1])) for row in self.query(f"DESCRIBE {table}", 10_000).rows]
+
+    def query(self, sql: str, limit: int, seconds: float = SECONDS) -> Rows:
+        """Run one query of this package's own making and take at most ``limit`` rows.
+
+        Raises:
+            ToolError: DuckDB's message, shortened, or that the time is over.
+        """
+        import duckdb
+
+        cursor = self._connection.cursor()
+        stop = threading.Timer(seconds, cursor.interrupt)
+        stop.daemon = True
+        stop.start()
+        try:
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            cursor.execute(sql)
+            found = cursor.fetchmany(limit + 1)
+            columns = [str(column[0]) for column in cursor.description or ()]
+        except duckdb.InterruptException as error:
+            raise ToolError(f"the query took longer than {seconds:g} s: ask for less") from error
+        except duckdb.Error as error:
+            raise ToolError(_clean(error)) from error
+        finally:
+            stop.cancel()
+            cursor.close()
+        return Rows(columns, [[plain(cell) for cell in row] for row in found[:limit]], len(found) > limit)
+
+
+def _clean(error: Exception, folder: str = "") -> str:
+    """DuckDB's message in one line, without the private path."""
+    text = str(error)
+    if folder:
+        text = re.sub(re.escape(folder) + r"\S*", "the file", text)
+    text = re.split(r"\n\s*\n|Possible [Ss]olution", text)[0]
+    return " ".join(text.split())[:400]
+
+
+def plain(cell: Any) -> Any:
+    """A cell as JSON has it: dates in ISO form, decimals as numbers, what is too long shortened."""
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, Decimal):
+        return int(cell) if cell == cell.to_integral_value() else float(cell)
+    if isinstance(cell, datetime | date | clock):
+        return cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()
+    if isinstance(cell, bytes | bytearray):
+        return cell[:100].hex()
+    if isinstance(cell, dict | list | tuple):
+        return json.dumps(cell, default=str, ensure_ascii=False)[:500]
+    if isinstance(cell, str):
+        return cell if len(cell) <= 500 else cell[:500] + "…"
+    return cell if cell is None or isinstance(cell, bool | int) else str(cell)
+
+
+_databases: OrderedDict[tuple[Path, tuple[Source, ...]], Database] = OrderedDict()
+_lock = threading.Lock()
+
+
+def open_database(root: Path, sources: tuple[Source, ...]) -> Database:
+    """A database with these tables; the last few stay loaded until their files change.
+
+    Raises:
+        ToolError: a file is broken, too large or gone.
+    """
+    key = (root, sources)
+    with _lock:
+        if key in _databases:
+            _databases.move_to_end(key)
+            return _databases[key]
+    made = Database(root, sources)
+    with _lock:
+        _databases[key] = made
+        while len(_databases) > _KEPT:
+            _databases.popitem(last=False)
+    return made
+
+
+def run_foreign(root: Path, sources: tuple[Source, ...], sql: str, limit: int, seconds: float = SECONDS) -> Rows:
+    """Run one SELECT that someone else wrote, over these tables, in a process of its own.
+
+    Raises:
+        ToolError: it is no single SELECT, fails, takes too long or too much memory.
+    """
+    job = {
+        "root": str(root),
+        "sources": [asdict(s) for s in sources],
+        "sql": sql,
+        "limit": limit,
+        "seconds": seconds,
+    }
+    environment = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-P", "-m", "pointwork.tools.sql_worker"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            timeout=seconds + 10,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"the query took longer than {seconds:g} s: ask for less") from error
+    if done.returncode != 0:
+        raise ToolError("the query needed too much memory or time: ask for less")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise ToolError(answer["error"])
+    return Rows(answer["columns"], answer["rows"], answer["more"])
