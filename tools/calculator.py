@@ -106,8 +106,14 @@ def _in_brackets(notes: list[str]) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
+def _without_separators(value: object) -> object:
+    return re.sub(r",(?=\d{3}(?!\d))|[\s_]", "", value) if isinstance(value, str) else value
+
+
 @tool
-def convert(value: float, from_unit: str, to_unit: str) -> ToolResult:
+def convert(
+    value: Annotated[float, BeforeValidator(_without_separators)], from_unit: str, to_unit: str
+) -> ToolResult:
     """Convert a number from one unit to another: length, mass, volume, temperature, time, speed, data and more.
 
     Args:

@@ -156,7 +156,7 @@ def _name(path: str, table: str, level: int) -> str:
         parts = [*place.parent.parts[-1 if level == 1 else 0 :], *parts]
     if level == 3:
         parts.append(place.suffix)
-    name = re.sub(r"\W+", "_", "_".join(parts)).strip("_") or "table"
+    name = re.sub(r"[\W_]+", "_", "_".join(parts)).strip("_") or "table"
     return f"t_{name}" if name[0].isdigit() else name
 
 

@@ -1,7 +1,6 @@
 """Tools that read the files below the run's root. They never write, and never leave it."""
 
 import re
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -64,15 +63,16 @@ def _fits(path: str, pattern: str) -> bool:
     path, wanted = path.lower(), pattern.strip().strip("'\"").lower().removeprefix("./")
     if wanted in ("", "*", "**", ".", "/"):
         return True
-    folder = wanted.rstrip("/").removesuffix("/**").removesuffix("/*")
-    if not re.search(r"[*?\[]", folder):
-        inside = path.startswith(folder + "/")
-        direct = inside and "/" not in path[len(folder) + 1 :]
-        if direct if wanted.endswith("/*") and not wanted.endswith("**/*") else inside:
-            return True
-    if "/" not in wanted:
-        return fnmatch(PurePosixPath(path).name, wanted)
-    return fnmatch(path, wanted) or fnmatch(path, wanted.replace("**/", ""))
+    if not re.search(r"[*?]", wanted) and path.startswith(wanted.rstrip("/") + "/"):
+        return True
+    glob = re.compile(_glob(wanted))
+    return bool(glob.fullmatch(path) or ("/" not in wanted and glob.fullmatch(PurePosixPath(path).name)))
+
+
+def _glob(pattern: str) -> str:
+    """A glob as a regular expression: ``*`` stays in its folder, ``**`` does not."""
+    pieces = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(pieces.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern[:200]))
 
 
 @tool(labels=["reads-private"])

@@ -278,6 +278,7 @@ def test_convert() -> None:
     assert run(convert, -40, "F", "C").value["value"] == -40
     assert run(convert, 36, "km per hour", "m/s").value["value"] == 10
     assert run(convert, 1, "m3", "liters").value["value"] == 1000
+    assert convert.validate({"value": "2,340.5", "from_unit": "m", "to_unit": "km"})["value"] == 2340.5
     for arguments, message in [
         ((1, "mile", "kg"), "measure different things"),
         ((1, "blorp", "kg"), "unknown unit or name 'blorp'"),
