@@ -33,7 +33,8 @@ class EmbeddedClient:
     Args:
         path: a GGUF file, or which one to pull.
         name: the model's name in logs and prices; default: that of the file.
-        threads: of computation; default: one per core.
+        threads: of computation; default: all cores for prompts and for several answers at once, half of them for
+            a single answer.
         context: tokens per request, prompt and answer together. Memory grows by 90 MB per 1,000 tokens for the
             default model with four slots.
         parallel: requests decoded at the same time; more wait in line.

@@ -7,8 +7,10 @@ table.
 import asyncio
 import importlib
 import os
+import re
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
@@ -171,7 +173,9 @@ class LiteLLMClient:
         return fields
 
     def _failure(self, error: Exception) -> PointworkError:
-        text = f"{self._name}: {self._clean(str(error))[:400]}"
+        # litellm appends tracebacks and links to its issue tracker
+        told = re.split(r"Traceback \(most|This looks like a bug in LiteLLM", str(error))[0]
+        text = f"{self._name}: {self._clean(told)[:400]}"
         kind = type(error).__name__
         status: object = getattr(error, "status_code", None)
         if "LLM Provider NOT provided" in text:
@@ -203,7 +207,11 @@ def _litellm() -> _LiteLLM:
     with _lock:
         if _loaded is None:
             os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-            module: Any = importlib.import_module("litellm")
+            with warnings.catch_warnings():
+                # litellm's types warn when pydantic first builds them: let that be here, not in the user's call.
+                warnings.simplefilter("ignore")
+                module: Any = importlib.import_module("litellm")
+                module.ModelResponse()
             module.telemetry = False
             module.suppress_debug_info = True  # else it prints advertising to the terminal
             _loaded = cast(_LiteLLM, module)

@@ -24,6 +24,7 @@ MAX_BYTES = 8_000_000
 DEFAULT_CONTEXT = 8192
 """Tokens assumed where the server does not say."""
 _CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 4.0  # uvicorn (vLLM) and llama.cpp hang up after 5: a call must not meet them doing it
 
 
 class OpenAIClient:
@@ -37,7 +38,8 @@ class OpenAIClient:
         context: most tokens of prompt and answer; None: what the server lists, or 8,192.
         version: of the adapter or weights, stamped on every completion.
         tokenizer: exact counter of a text's tokens, or the path of a ``tokenizer.json``; else an upper bound.
-        concurrency: most requests in flight per event loop; more wait in line.
+        concurrency: most requests in flight per event loop; more wait in line. For llama.cpp's own server, not more
+            than its ``--threads-http``.
         max_bytes: most bytes of one response.
         headers, extra: sent with every request; ``extra`` goes into the JSON body.
 
@@ -146,7 +148,11 @@ class OpenAIClient:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            limits = httpx2.Limits(max_connections=self._concurrency, max_keepalive_connections=self._concurrency)
+            limits = httpx2.Limits(
+                max_connections=self._concurrency,
+                max_keepalive_connections=self._concurrency,
+                keepalive_expiry=_IDLE_SECONDS,
+            )
             # asyncio.timeout bounds the whole attempt; httpx2's own time-outs are per read.
             timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
             client = httpx2.AsyncClient(headers=self._headers, limits=limits, timeout=timeout)
