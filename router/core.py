@@ -15,6 +15,7 @@ from pointwork.embedding import Embedder
 from pointwork.errors import UsageError
 from pointwork.router.arms import Arm
 from pointwork.router.decisions import Decision, Outcome, new_decision_id
+from pointwork.router.drift import KEEP, Drift
 from pointwork.router.estimates import Estimates, log_cost, log_seconds
 from pointwork.router.features import Features
 from pointwork.router.health import Health
@@ -29,6 +30,9 @@ Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
 
 
+_SALT = 0x706F696E74
+
+
 def as_ints(slots: Slots) -> list[int]:
     """Slots as Python numbers."""
     return slots.tolist()
@@ -39,7 +43,7 @@ class Judged:
     """The candidates of one decision and what was thought of them: arrays over the n candidates.
 
     ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``contexts``: (n, d); ``table``: columns as
-    ``decisions.COLUMNS``.
+    ``decisions.COLUMNS``; ``widths``: √(xᵀPx) of quality.
     """
 
     slots: Slots
@@ -48,6 +52,7 @@ class Judged:
     state: Array
     contexts: Array
     table: Array
+    widths: Array
     probabilities: Array
 
 
@@ -83,8 +88,11 @@ class Core:
         self.pacer = Pacer(budget)
         self.settings = settings
         self.embedder = embedder
-        self.rng = np.random.Generator(np.random.PCG64(seed))
+        # not PCG64(seed) itself: a caller who simulates outcomes with that would have them follow our draws
+        self.bits = np.random.PCG64(np.random.SeedSequence((_SALT, seed)))
+        self.rng = np.random.Generator(self.bits)
         self.health = Health(np.array([arm.expected_seconds for arm in self.arms]))
+        self.drift = Drift(len(self.arms))
         self.screen = Screen(settings.screen)
         self.ledger = Ledger(settings.pending)
         self.clock = 0
@@ -121,6 +129,25 @@ class Core:
             raise UsageError(f"this router learns from {kind}: use another router, by another name, for the other")
         return self.features
 
+    def named(self, candidates: Sequence[str] | None, exclude: Sequence[str]) -> Slots | None:
+        """Slots of the candidates that may be chosen; None: all active arms.
+
+        Raises:
+            UsageError: an unknown name, or none is left.
+        """
+        if candidates is None and not exclude:
+            return None
+        names = self.all_names if candidates is None else candidates
+        unknown = [name for name in (*names, *exclude) if name not in self.slots]
+        if unknown:
+            raise UsageError(f"no arm is called {unknown[0]!r}; there are {', '.join(self.all_names)}")
+        dropped = set(exclude)
+        slots = [self.slots[name] for name in dict.fromkeys(names) if name not in dropped]
+        slots = [slot for slot in slots if self.active[slot]]
+        if not slots:
+            raise UsageError("there is no arm to choose from: all are excluded or retired, or none was given")
+        return np.array(slots, np.intp)
+
     def judge(
         self,
         slots: Slots | None,
@@ -156,7 +183,7 @@ class Core:
         probabilities = (1.0 - floor.sum()) * target + floor
         probabilities /= probabilities.sum()
         columns = (seen.mean, bonus, seen.cost, seen.seconds, scores, price, seen.log_cost, seen.log_seconds)
-        return Judged(slots, names, inner, state, contexts, np.array(columns).T, probabilities)
+        return Judged(slots, names, inner, state, contexts, np.array(columns).T, seen.width, probabilities)
 
     def _candidates(
         self, slots: Slots | None, inner: Array, text: bool, now: float, look_only: bool
@@ -181,8 +208,8 @@ class Core:
     def commit(self, judged: Judged, now: float) -> tuple[Decision, Pending]:
         """Draw the arm and note the decision."""
         cumulative = np.cumsum(judged.probabilities)
-        draw = self.rng.random() * cumulative[-1]
-        index = min(int(np.searchsorted(cumulative, draw, side="right")), len(judged.names) - 1)
+        draw = self.rng.random() * float(cumulative[-1])
+        index = min(int(cumulative.searchsorted(draw, side="right")), len(judged.names) - 1)
         slot, table = int(judged.slots[index]), judged.table
         decision = Decision(
             id=new_decision_id(),
@@ -195,15 +222,17 @@ class Core:
             price_weight=self.pacer.weight,
         )
         context = judged.contexts[index].copy()
-        _, _, cost, _, _, _, logged_cost, logged_seconds = table[index].tolist()
+        mean, _, cost, _, _, _, logged_cost, logged_seconds = table[index].tolist()
         pending = Pending(
             slot=slot,
             clock=self.clock,
             created=now,
             context=context,
+            mean=mean,
             log_cost=logged_cost,
             log_seconds=logged_seconds,
             ignorance=self.estimates.ignorance(slot, context, self.clock),
+            unsure=min(1.0, float(judged.widths[index] ** 2 * self.settings.ridge / (context @ context))),
             charged=cost,
             decision=decision,
         )
@@ -237,6 +266,8 @@ class Core:
         if after is not None and before is None:
             self.estimates.learn_quality(pending.slot, pending.context, pending.clock, after)
             self.health.grade(pending.slot, after)
+            if self.drift.changed(pending.slot, after - pending.mean, 1.0 - pending.unsure):
+                self.estimates.quality.age(pending.slot, self.clock, KEEP)
         elif after is not None and before is not None and after != before:
             self.estimates.correct_quality(pending.slot, pending.context, pending.clock, after - before)
         self._learn_costs(pending, old or Outcome(), new)
@@ -278,6 +309,7 @@ class Core:
             raise UsageError(f"there is already an arm called {arm.name!r} (retired ones keep their names)")
         vector = np.asarray(self.embedder.embed([arm.words])[0], np.float64)
         quality = inherited_quality(arm, vector, self.arms, self._vectors, self.health)
+        self.drift.grow()
         self.health.grow(arm.expected_seconds, quality)
         if self._estimates is not None:
             self._estimates.grow(arm, self.clock, quality)

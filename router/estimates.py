@@ -132,6 +132,12 @@ class Estimates:
         self.smear_sums[slot] = total, mass, since
         self.smear[slot] = (SMEAR_PRIOR + total) / (SMEAR_PRIOR + mass)
 
+    def refresh(self, clock: float) -> None:
+        """Move all regressions to this time and invert exactly."""
+        for slot in range(len(self.prior)):
+            self.quality.refresh(slot, clock)
+            self.costs.refresh(slot, clock)
+
     def tidy(self, clock: float) -> None:
         """A little upkeep: look at one arm's regressions and refresh them if stale."""
         self.quality.tidy(clock)

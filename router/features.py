@@ -119,3 +119,16 @@ def as_features(features: npt.ArrayLike) -> Array:
     if not math.isfinite(float(values.sum())) or not np.isfinite(values).all():
         raise UsageError("features must be finite: there is a NaN or an infinity among them")
     return values
+
+
+def share(remaining: float | None) -> float:
+    """A share of the budget as a number; None: all of it.
+
+    Raises:
+        UsageError: outside 0 to 1.
+    """
+    if remaining is None:
+        return 1.0
+    if not 0.0 <= remaining <= 1.0:
+        raise UsageError(f"remaining is a share between 0 and 1, not {remaining!r}")
+    return float(remaining)

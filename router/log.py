@@ -43,7 +43,7 @@ class Log:
         assert core.features is not None
         names = list(judged.names)
         scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
-        scores[decision.arm]["ignorance"] = pending.ignorance
+        scores[decision.arm].update(ignorance=pending.ignorance, unsure=pending.unsure)
         self.store.append(
             tables.decisions,
             {
@@ -188,9 +188,11 @@ def pending_of(row: Mapping[str, Any], core: Core) -> tuple[Pending, Array, Arra
         clock=int(row["clock"]),
         created=float(row["created"]),
         context=features.contexts(inner, state)[0],
+        mean=float(mine["mean"]),
         log_cost=float(mine["log_cost"]),
         log_seconds=float(mine["log_seconds"]),
         ignorance=float(mine["ignorance"]),
+        unsure=float(mine["unsure"]),
         charged=float(mine["cost"]),
     )
     scores = row["scores"].values()

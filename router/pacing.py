@@ -22,14 +22,15 @@ from pointwork.errors import UsageError
 Array = npt.NDArray[np.float64]
 
 _STEP = 0.02  # η
-_CLIP = 3.0  # largest step, in units of the running rms
+_CLIP = 8.0  # largest step, in units of the running rms
 _MEMORY = 0.02  # rate of the running spreads and rms
+_SLOW = 0.005  # rate of the running rms, to which rare dear calls belong
 _LEAST_SPREAD = 0.02  # of quality: predictions that are all equal still have a price
 _START = 1.0  # v at the start, when nothing is known: dear arms wait
 _MOST = 200.0  # v
 _HORIZON = 200.0  # requests over which debt is paid back
 _PATIENCE = 50.0  # unpaid budgets that raise v by 1 for as long as they are unpaid
-_CREDIT = 20.0  # most unspent budgets that are kept for later
+_CREDIT = 50.0  # most unspent budgets that are kept for later
 
 
 class Pacer:
@@ -85,7 +86,8 @@ class Pacer:
         paid = 1.0 - self.debt / _HORIZON
         target = min(1.1, max(0.5, paid))
         error = usd / (self.budget * target) - 1.0
-        self.square += _MEMORY * (min(error * error, 100.0 * self.square) - self.square)
+        slow = max(_SLOW, 1.0 / (self.charges + 1.0))
+        self.square += slow * (min(error * error, 100.0 * self.square) - self.square)
         self._move(error)
         self._book(usd / self.budget - 1.0)
 

@@ -22,8 +22,8 @@ class Pending:
     Attributes:
         slot: of the chosen arm. clock, created: when the decision was made.
         context: x of the chosen arm, (d,).
-        log_cost, log_seconds: as predicted then.
-        ignorance: h of the cost regression then.
+        mean, log_cost, log_seconds: as predicted then.
+        ignorance: h of the cost regression then. unsure: that of the quality regression.
         charged: US dollars that the pacer has been charged.
         outcome: all that is known so far, None before the first.
         flying: counts as load.
@@ -34,9 +34,11 @@ class Pending:
     clock: int
     created: float
     context: Array
+    mean: float
     log_cost: float
     log_seconds: float
     ignorance: float
+    unsure: float
     charged: float
     outcome: Outcome | None = None
     flying: bool = True
@@ -73,8 +75,8 @@ class Ledger:
         return len(self.by_id) > self.most
 
     def trim(self) -> None:
-        """Forget the oldest until no more than ``most`` are left."""
-        while len(self.by_id) > self.most:
+        """Forget the oldest tenth: at once, as a router with a store looks there first."""
+        while len(self.by_id) > 0.9 * self.most:
             self.by_id.popitem(last=False)
 
     def landed(self, clock: int, now: float) -> list[int]:
@@ -95,14 +97,13 @@ class Ledger:
         """All decisions as arrays, to be kept."""
         records = list(self.by_id.values())
         numbers = [
-            (p.slot, p.clock, p.created, p.log_cost, p.log_seconds, p.ignorance, p.charged, float(p.flying))
-            for p in records
+            [p.slot, p.clock, p.created, float(p.flying), *(getattr(p, name) for name in _FLOATS)] for p in records
         ]
         outcomes = [_numbers(p.outcome) for p in records]
         errors = [("" if p.outcome is None else p.outcome.error) or "" for p in records]
         return {
             "ids": np.array(list(self.by_id), dtype=np.str_),
-            "numbers": np.array(numbers, np.float64).reshape(len(records), 8),
+            "numbers": np.array(numbers, np.float64).reshape(len(records), 4 + len(_FLOATS)),
             "contexts": np.array([p.context for p in records], np.float64),
             "outcomes": np.array(outcomes, np.float64).reshape(len(records), 5),
             "errors": np.array(errors, dtype=np.str_),
@@ -114,22 +115,20 @@ class Ledger:
         self._flights.clear()
         rows = zip(*(state[name] for name in ("ids", "numbers", "contexts", "outcomes", "errors")), strict=True)
         for decision_id, numbers, context, outcome, error in rows:
-            slot, clock, created, cost, seconds, ignorance, charged, flying = (float(n) for n in numbers)
-            self.put(
-                str(decision_id),
-                Pending(
-                    int(slot),
-                    int(clock),
-                    created,
-                    np.asarray(context, np.float64),
-                    cost,
-                    seconds,
-                    ignorance,
-                    charged,
-                    _outcome([float(n) for n in outcome], str(error)),
-                    bool(flying),
-                ),
+            slot, clock, created, flying, *floats = (float(n) for n in numbers)
+            pending = Pending(
+                slot=int(slot),
+                clock=int(clock),
+                created=created,
+                context=np.asarray(context, np.float64),
+                outcome=_outcome([float(n) for n in outcome], str(error)),
+                flying=bool(flying),
+                **dict(zip(_FLOATS, floats, strict=True)),
             )
+            self.put(str(decision_id), pending)
+
+
+_FLOATS = ("mean", "log_cost", "log_seconds", "ignorance", "unsure", "charged")
 
 
 def _numbers(outcome: Outcome | None) -> tuple[float, ...]:

@@ -5,10 +5,12 @@ The zip's checksums find damage; a file that can not be read is never half loade
 
 import io
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,10 +43,15 @@ def dump(core: Core, extra: Mapping[str, Any], *, flying_only: bool = False) -> 
             if pending.flying:
                 ledger.put(decision_id, pending)
     arrays: Arrays = {}
-    parts = [("ledger", ledger.state()), ("health", core.health.state()), ("screen", {"seen": core.screen.seen})]
+    parts: dict[str, Arrays] = {
+        "ledger": ledger.state(),
+        "health": core.health.state(),
+        "screen": {"seen": core.screen.seen},
+        "drift": {"sums": core.drift.sums},
+    }
     if core.features is not None:
-        parts.append(("estimates", core.estimates.state()))
-    for part, state in parts:
+        parts["estimates"] = core.estimates.state()
+    for part, state in parts.items():
         arrays.update({f"{part}/{name}": array for name, array in state.items()})
     meta = {
         "format": FORMAT,
@@ -60,7 +67,7 @@ def dump(core: Core, extra: Mapping[str, Any], *, flying_only: bool = False) -> 
         "prepared": core.features is not None,
         "pacer": core.pacer.state(),
         "clock": core.clock,
-        "rng": core.rng.bit_generator.state,
+        "rng": core.bits.state,
         "extra": dict(extra),
     }
     text = json.dumps(meta, allow_nan=False).encode()
@@ -130,11 +137,40 @@ def _restore(core: Core, meta: Mapping[str, Any], arrays: Arrays) -> None:
     core.health.restore(_part(arrays, "health"))
     core.pacer.restore(dict(meta["pacer"]))
     core.screen.seen = _part(arrays, "screen")["seen"].astype(np.float64)
+    core.drift.sums = _part(arrays, "drift")["sums"].astype(np.float64)
     core.clock = int(meta["clock"])
-    core.rng.bit_generator.state = meta["rng"]
+    core.bits.state = meta["rng"]
     core.ledger.restore(_part(arrays, "ledger"))
 
 
 def _part(arrays: Arrays, part: str) -> Arrays:
     prefix = f"{part}/"
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        UsageError: it can not be written.
+    """
+    target = Path(path)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        scratch.write_bytes(data)
+        scratch.replace(target)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise UsageError(f"the router can not be written to {target}: {error}") from error
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Content of a file.
+
+    Raises:
+        UsageError: it is not there or can not be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"no saved router can be read from {path}: {error}") from error

@@ -16,6 +16,9 @@ enters with weight γ^(s − t_i), and P = (G_s + ρI)⁻¹ follows by Sherman a
 so the lesser of both bounds the variance of a prediction. (γ^−Δ P is the exact inverse for the ridge γ^Δ ρ, so θ
 between two refreshes is the ridge estimate with a slightly smaller ridge.) When γ^−Δ passes ``STALE`` the arm is
 refreshed: moved to the present and inverted exactly.
+
+An arm that has changed is aged: its own clock is put forward, so that decisions from before count less, also those
+whose outcomes are still to come.
 """
 
 import math
@@ -43,7 +46,8 @@ class Regression:
 
     Attributes:
         gram: (K, d, d); inverse: (K, d, d); moments: (K, h, d), the b; weights: (K, h, d), the θ;
-        since: (K,), reference times; updates: (K,), since the last refresh.
+        since: (K,), reference times; updates: (K,), since the last refresh; ahead: (K,), how far an arm's own
+        clock is before the router's; jumps: (n, 3), when which arm's clock was put forward by how much.
     """
 
     def __init__(self, arms: int, dims: int, heads: int, *, ridge: float, gamma: float) -> None:
@@ -58,6 +62,8 @@ class Regression:
         self.weights = np.zeros((arms, heads, dims))
         self.since = np.zeros(arms)
         self.updates = np.zeros(arms, np.int64)
+        self.ahead = np.zeros(arms)
+        self.jumps = np.zeros((0, 3))
         self._next = 0
 
     def grow(self, clock: float) -> None:
@@ -75,11 +81,11 @@ class Regression:
     def variances(self, contexts: Array, clock: float, arms: npt.NDArray[np.intp] | None = None) -> Array:
         """Upper bounds of xᵀ(G_t + ρI)⁻¹x, shape (n,), for contexts (n, d); tight right after a refresh."""
         if arms is None:
-            inverse, since = self.inverse, self.since
+            inverse, since = self.inverse, self.since - self.ahead
         elif len(arms) == 1:
-            inverse, since = self.inverse[arms[0]][None], self.since[arms]
+            inverse, since = self.inverse[arms[0]][None], self.since[arms] - self.ahead[arms]
         else:
-            inverse, since = self.inverse[arms], self.since[arms]
+            inverse, since = self.inverse[arms], self.since[arms] - self.ahead[arms]
         seen = np.matmul(inverse, contexts[:, :, None])[:, :, 0]
         bound = np.einsum("kd,kd->k", seen, contexts)
         if self.gamma != 1.0:
@@ -95,8 +101,8 @@ class Regression:
             clock: time of the decision, not of the outcome.
             residuals: targets less their prior means, shape (h,).
         """
-        if clock - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
-            self.refresh(arm, max(clock, float(self.since[arm])))
+        if self._local(arm, clock) - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
+            self.refresh(arm, clock)
         weight = self._weight(arm, clock)
         gain = self.inverse[arm] @ context
         spread = 1.0 + weight * float(gain @ context)
@@ -117,27 +123,45 @@ class Regression:
 
     def refresh(self, arm: int, clock: float) -> None:
         """Move an arm to this time and invert exactly. O(d³)."""
-        decay = self.gamma ** (clock - float(self.since[arm]))
+        now = max(clock + float(self.ahead[arm]), float(self.since[arm]))
+        decay = self.gamma ** (now - float(self.since[arm]))
         self.gram[arm] *= decay
         self.moments[arm] *= decay
         inverse = inverted(self.gram[arm] + self.ridge * np.eye(self.dims))
         self.inverse[arm] = (inverse + inverse.T) / 2
         self.weights[arm] = self.moments[arm] @ self.inverse[arm]
-        self.since[arm] = clock
+        self.since[arm] = now
         self.updates[arm] = 0
 
     def tidy(self, clock: float) -> None:
         """Look at one arm, in turn, and refresh it if it is stale: so idle arms forget too."""
         arm = self._next = (self._next + 1) % len(self.since)
-        if clock - self.since[arm] > self._span:
+        if clock + self.ahead[arm] - self.since[arm] > self._span:
             self.refresh(arm, clock)
 
+    def age(self, arm: int, clock: float, keep: float) -> None:
+        """From now on, decisions of this arm from before this time count ``keep`` (0 to 1) of what they did."""
+        if self.gamma == 1.0:
+            return
+        jump = math.log(keep) / math.log(self.gamma)
+        self.ahead[arm] += jump
+        self.jumps = np.vstack((self.jumps, np.array([arm, clock, jump])))
+        self.refresh(arm, clock)
+
+    def _local(self, arm: int, clock: float) -> float:
+        """A time of the router on the arm's own clock."""
+        if not self.ahead[arm]:
+            return clock
+        mine = self.jumps[(self.jumps[:, 0] == arm) & (self.jumps[:, 1] <= clock)]
+        return clock + float(mine[:, 2].sum())
+
     def _weight(self, arm: int, clock: float) -> float:
-        return 1.0 if self.gamma == 1.0 else self.gamma ** (float(self.since[arm]) - clock)
+        return 1.0 if self.gamma == 1.0 else self.gamma ** (float(self.since[arm]) - self._local(arm, clock))
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays, by name, to be kept."""
-        return {**{name: getattr(self, name) for name in ARRAYS}, "next": np.array(self._next)}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return {**arrays, "jumps": self.jumps, "next": np.array(self._next)}
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take the arrays of ``state`` back.
@@ -151,6 +175,7 @@ class Regression:
             if kept.shape != mine.shape:
                 raise ValueError(f"{name} has shape {kept.shape}, not {mine.shape}")
             setattr(self, name, kept.astype(mine.dtype))
+        self.jumps = state["jumps"].astype(np.float64)
         self._next = int(state["next"])
 
 
@@ -177,4 +202,4 @@ def inverted(matrix: Array) -> Array:
 
 
 BLOCK = 64
-ARRAYS = ("gram", "inverse", "moments", "weights", "since", "updates")
+ARRAYS = ("gram", "inverse", "moments", "weights", "since", "updates", "ahead")

@@ -16,7 +16,6 @@ def take_in(
     decisions: Sequence[Row],
     outcomes: Sequence[Row],
     fetch: Callable[[str], Pending | None],
-    now: float,
 ) -> int:
     """Bring a core to where the one stands that logged these rows.
 
@@ -25,7 +24,6 @@ def take_in(
         decisions: rows it has not seen, oldest first.
         outcomes: rows after its cursor, in order; some may have been learnt here already.
         fetch: reads an older decision from the store into the core's ledger, and learns its outcomes.
-        now: seconds since the epoch.
 
     Returns:
         How many rows were new.
@@ -41,24 +39,26 @@ def take_in(
     events = [(float(row["created"]), 0, row) for row in decisions]
     events += [(float(row["created"]), 1, row) for row in outcomes]
     events.sort(key=lambda event: event[:2])
+    fetched: set[str] = set()
     new = draws = 0
     for created, kind, row in events:
         if kind == 0:
             draws += 1
-            new += _decided(core, row, now)
+            new += _decided(core, row)
             continue
         decision_id = row["decision_id"]
         pending = core.ledger.get(decision_id)
         if pending is None:
+            fetched.add(decision_id)
             new += fetch(decision_id) is not None
-        else:
+        elif decision_id not in fetched:  # else all its rows were learnt with it
             new += core.learn(pending, final.get(decision_id) or outcome_of(row), created)
     # go on in the stream of draws where the logging router stands
-    core.rng.bit_generator.advance(draws)  # type: ignore[attr-defined]
+    core.bits.advance(draws)
     return new
 
 
-def _decided(core: Core, row: Row, now: float) -> bool:
+def _decided(core: Core, row: Row) -> bool:
     if core.ledger.get(row["id"]) is not None:
         return False
     found = pending_of(row, core)

@@ -4,19 +4,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from pointwork.embedding import Embedder, HashingEmbedder
 from pointwork.errors import UsageError
 from pointwork.router import persistence
 from pointwork.router.arms import Arm
-from pointwork.router.core import Core, Judged, Slots, as_ints
-from pointwork.router.decisions import COLUMNS, ArmScore, Decision, Outcome, is_decision_id
-from pointwork.router.features import Array, as_features
+from pointwork.router.core import Core, as_ints
+from pointwork.router.decisions import Decision, Outcome, is_decision_id
+from pointwork.router.explain import rows_now, rows_then
+from pointwork.router.features import Array, as_features, share
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
@@ -102,9 +102,15 @@ class Router:
             where = f"version {live['version']} of router {self.name!r}"
             meta, arrays = persistence.read(live["state"], where)
             if meta["embedder"] == fresh.embedder.version:
-                core = persistence.build(meta, arrays, where, fresh.embedder, fresh.policy)
-                core.pacer.budget, core.settings = fresh.pacer.budget, fresh.settings
-                self._core = core
+                self._core = persistence.build(
+                    {**meta, "settings": asdict(fresh.settings), "budget": fresh.pacer.budget},
+                    arrays,
+                    where,
+                    fresh.embedder,
+                    fresh.policy,
+                )
+                if meta["settings"]["ridge"] != fresh.settings.ridge and meta["prepared"]:
+                    self._core.estimates.refresh(self._core.clock)
                 self._cursor, self._synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
             # else: other text features; start anew and learn from the texts in the log
         changed = self._reconcile(arms)
@@ -168,9 +174,9 @@ class Router:
         """
         with self._lock:
             now = self._now()
+            slots, left = self._core.named(candidates, exclude), share(remaining)
             inner = self._inner(text, features)
-            slots = self._slots(candidates, exclude)
-            judged = self._core.judge(slots, inner, features is None, _share(remaining), now)
+            judged = self._core.judge(slots, inner, features is None, left, now)
             decision, pending = self._core.commit(judged, now)
             if self._log is not None:
                 self._log.decided(self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask)
@@ -186,23 +192,6 @@ class Router:
         if not text.strip():
             raise UsageError("a decision needs the text of the request, or features")
         return self._core.prepare(None).of_text(text)
-
-    def _slots(self, candidates: Sequence[str] | None, exclude: Sequence[str]) -> Slots | None:
-        core = self._core
-        if candidates is None and not exclude:
-            return None
-        names = core.all_names if candidates is None else candidates
-        unknown = [name for name in (*names, *exclude) if name not in core.slots]
-        if unknown:
-            raise UsageError(f"no arm is called {unknown[0]!r}; there are {', '.join(core.all_names)}")
-        dropped = set(exclude)
-        slots = [core.slots[name] for name in dict.fromkeys(names) if name not in dropped]
-        slots = [slot for slot in slots if core.active[slot]]
-        if not slots:
-            raise UsageError(
-                "there is no arm to choose from: all candidates are excluded, retired or none was given"
-            )
-        return np.array(slots, np.intp)
 
     def _now(self) -> float:
         """The time, later than at any call before: rows keep their order."""
@@ -251,8 +240,11 @@ class Router:
         found = None if row is None else pending_of(row, self._core)
         if found is None:
             return None
-        pending = found[0]
+        pending, mean, cost = found
         pending.flying = False
+        if pending.created > self._synced and decision_id not in self._own:  # never seen here
+            self._own.add(decision_id)
+            self._core.note(decision_id, pending, mean, cost, pending.created)
         rows = self._log.outcomes(decision_id)
         for row in rows:
             if row["id"] <= self._cursor:  # has been learnt
@@ -260,7 +252,8 @@ class Router:
                 pending.outcome = said if pending.outcome is None else pending.outcome.merged(said)
         if pending.outcome is not None and pending.outcome.usd is not None:
             pending.charged = pending.outcome.usd
-        self._core.ledger.put(decision_id, pending)
+        if self._core.ledger.get(decision_id) is None:
+            self._core.ledger.put(decision_id, pending)
         for row in rows:
             if row["id"] > self._cursor:
                 self._core.learn(pending, outcome_of(row), row["created"])
@@ -280,7 +273,7 @@ class Router:
             decisions = [row for row in self._log.decisions_after(self._synced) if row["id"] not in self._own]
             outcomes = self._log.outcomes_after(self._cursor)
             now = self._now()
-            new = take_in(self._core, decisions, outcomes, self._fetch, now)
+            new = take_in(self._core, decisions, outcomes, self._fetch)
             self._own.clear()
             self._synced = now if not decisions else max(now, float(decisions[-1]["created"]))
             self._cursor = int(outcomes[-1]["id"]) if outcomes else self._cursor
@@ -318,16 +311,9 @@ class Router:
         Raises:
             UsageError: it can not be written.
         """
-        target = Path(path)
         with self._lock:
             data = persistence.dump(self._core, {"name": self.name, "last": self._last})
-        scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            scratch.write_bytes(data)
-            scratch.replace(target)
-        except OSError as error:
-            scratch.unlink(missing_ok=True)
-            raise UsageError(f"the router can not be written to {target}: {error}") from error
+        persistence.write_file(path, data)
 
     @classmethod
     def load(
@@ -352,11 +338,7 @@ class Router:
             UsageError: there is no such file, or it needs another embedder or a policy of the caller's own.
             StoreError: the file is damaged.
         """
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise UsageError(f"no saved router can be read from {path}: {error}") from error
-        meta, arrays = persistence.read(data, str(path))
+        meta, arrays = persistence.read(persistence.read_file(path), str(path))
         core = persistence.build(meta, arrays, str(path), embedder or HashingEmbedder(), policy)
         router = cls.__new__(cls)
         router._setup(core, str(meta["extra"]["name"]), time_source)
@@ -403,52 +385,14 @@ class Router:
         with self._lock:
             if is_decision_id(what):
                 return self._explain_decision(what)
-            core, now = self._core, self._now()
-            inner = self._inner(what, None)
-            judged = core.judge(None, inner, True, 1.0, now, look_only=True)
-            rows = {row["arm"]: row for row in self._rows(judged)}
-            for name in core.all_names:
-                if name not in rows:  # screened out, or its breaker is open
-                    alone = core.judge(np.array([core.slots[name]]), inner, False, 1.0, now, look_only=True)
-                    rows[name] = {**self._rows(alone)[0], "propensity": 0.0}
-            return sorted(rows.values(), key=lambda row: (-row["propensity"], -row["score"]))
-
-    def _rows(self, judged: Judged) -> list[dict[str, Any]]:
-        health = self._core.health.names(judged.slots)
-        weight = self._core.pacer.weight
-        rows = zip(judged.names, judged.probabilities.tolist(), judged.table.tolist(), health, strict=True)
-        return [
-            {
-                "arm": name,
-                "propensity": p,
-                **dict(zip(COLUMNS, row, strict=True)),
-                "health": h,
-                "price_weight": weight,
-            }
-            for name, p, row, h in rows
-        ]
+            return rows_now(self._core, self._inner(what, None), self._now())
 
     def _explain_decision(self, decision_id: str) -> list[dict[str, Any]]:
         pending = self._core.ledger.get(decision_id)
-        scores: Mapping[str, ArmScore]
         if pending is not None and pending.decision is not None:
             decision = pending.decision
-            arm, propensities, scores = decision.arm, decision.propensities, decision.scores
-        else:
-            row = None if self._log is None else self._log.decision(decision_id)
-            if row is None:
-                raise UsageError(f"router {self.name!r} has kept no decision {decision_id!r}")
-            arm, propensities, scores = row["arm"], row["propensities"], row["scores"]
-        rows: list[dict[str, Any]] = [
-            {"arm": name, "propensity": propensities[name], "chosen": name == arm, **score}
-            for name, score in scores.items()
-        ]
-        return sorted(rows, key=lambda row: (-row["propensity"], -row["score"]))
-
-
-def _share(remaining: float | None) -> float:
-    if remaining is None:
-        return 1.0
-    if not 0.0 <= remaining <= 1.0:
-        raise UsageError(f"remaining is a share between 0 and 1, not {remaining!r}")
-    return float(remaining)
+            return rows_then(decision.arm, decision.propensities, decision.scores)
+        row = None if self._log is None else self._log.decision(decision_id)
+        if row is None:
+            raise UsageError(f"router {self.name!r} has kept no decision {decision_id!r}")
+        return rows_then(row["arm"], row["propensities"], row["scores"])

@@ -26,7 +26,7 @@ class Settings:
     """
 
     gamma: float = 0.999
-    ridge: float = 1.0
+    ridge: float = 0.5
     exploration: float = 0.02
     exploration_share: float = 0.02
     latency_weight: float = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 from pointwork.errors import UsageError
 from pointwork.router.policies.base import Array, View, best_of
 
-ALPHA = 0.25
+ALPHA = 0.2
 
 
 class LinUCB:

@@ -21,10 +21,12 @@ _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     re.findall(
         r"\w+",
-        """a about all also an and any are as at be been but by can could did do does for from had has have he her him
-        his how i if in into is it its just me more my no not of on one or our out she so some than that the their
-        them then there these they this to up us was we were what when where which who why will with would you
-        your""",
+        """
+        a about all also an and any are as at be been but by can could did do does for from had has
+        have he her him his how i if in into is it its just me more my no not of on one or our out
+        she so some than that the their them then there these they this to up us was we were what
+        when where which who why will with would you your
+        """,
     )
 )
 _COMMON_WEIGHT = 0.25

@@ -1,0 +1,53 @@
+"""Why an arm was, or would be, chosen: one row per arm, best first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pointwork.router.core import Core, Judged
+from pointwork.router.decisions import COLUMNS, ArmScore
+from pointwork.router.features import Array
+
+Row = dict[str, Any]
+
+
+def rows_now(core: Core, inner: Array, now: float) -> list[Row]:
+    """What is thought of each arm in use for this context now; those screened out have propensity 0.
+
+    Args:
+        core: the router's state, which stays as it is.
+        inner: the contexts' shared block, from a text.
+        now: seconds since the epoch.
+    """
+    judged = core.judge(None, inner, True, 1.0, now, look_only=True)
+    rows = {row["arm"]: row for row in _rows(core, judged)}
+    for name in core.all_names:
+        if name not in rows:  # screened out, or its breaker is open
+            slot = np.array([core.slots[name]])
+            alone = core.judge(slot, inner, False, 1.0, now, look_only=True)
+            rows[name] = {**_rows(core, alone)[0], "propensity": 0.0}
+    return _sorted(list(rows.values()))
+
+
+def rows_then(arm: str, propensities: Mapping[str, float], scores: Mapping[str, ArmScore]) -> list[Row]:
+    """What was known of each candidate when a decision was made."""
+    return _sorted(
+        [
+            {"arm": name, "propensity": propensities[name], "chosen": name == arm, **score}
+            for name, score in scores.items()
+        ]
+    )
+
+
+def _rows(core: Core, judged: Judged) -> list[Row]:
+    health, weight = core.health.names(judged.slots), core.pacer.weight
+    rows = zip(judged.names, judged.probabilities.tolist(), judged.table.tolist(), health, strict=True)
+    return [
+        {"arm": name, "propensity": p, **dict(zip(COLUMNS, row, strict=True)), "health": h, "price_weight": weight}
+        for name, p, row, h in rows
+    ]
+
+
+def _sorted(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (-row["propensity"], -row["score"]))

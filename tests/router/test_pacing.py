@@ -1,0 +1,72 @@
+"""Spend per request ends at the budget, or just below."""
+
+import numpy as np
+import pytest
+
+from pointwork.router import Arm, Outcome, Router
+from pointwork.router.pacing import Pacer
+
+# name: price per million tokens, quality on easy and on hard requests, US dollars per call
+ARMS = {"small": (0.1, (0.8, 0.3), 5e-5), "middle": (0.6, (0.85, 0.6), 3e-4), "large": (5.0, (0.9, 0.9), 3e-3)}
+
+
+def spend(budget: float | None, seed: int, requests: int = 2000, delay: int = 0) -> tuple[float, float]:
+    """Mean cost and mean quality of a stream of requests, half of them hard."""
+    rng = np.random.default_rng(seed)
+    router = Router([Arm(name, (price, price)) for name, (price, _, _) in ARMS.items()], "linucb", budget, seed)
+    costs, qualities, waiting = list[float](), list[float](), list[tuple[str, Outcome]]()
+    for _ in range(requests):
+        hard = int(rng.random() < 0.5)
+        decision = router.decide(features=[float(hard), 1.0 - hard])
+        _, quality, usd = ARMS[decision.arm]
+        cost = float(usd * rng.lognormal(-0.18, 0.6))
+        good = float(rng.random() < quality[hard])
+        waiting.append((decision.id, Outcome(good, cost, 1.0)))
+        if len(waiting) > delay:
+            router.learn(*waiting.pop(0))
+        costs.append(cost)
+        qualities.append(quality[hard])
+    return float(np.mean(costs)), float(np.mean(qualities))
+
+
+@pytest.mark.parametrize("budget", [1.5e-4, 5e-4, 1.2e-3])
+def test_mean_spend_is_within_five_percent_of_the_budget(budget: float):
+    for seed in range(3):
+        mean, _ = spend(budget, seed)
+        assert 0.95 <= mean / budget <= 1.05, (seed, mean / budget)
+
+
+def test_outcomes_that_come_late_do_not_break_the_budget():
+    for seed in range(2):
+        mean, _ = spend(5e-4, seed, delay=300)
+        assert 0.75 <= mean / 5e-4 <= 1.03  # nothing is known for the first 300, so that little is spent
+
+
+def test_more_money_buys_more_quality():
+    qualities = [spend(budget, 1)[1] for budget in (1e-4, 5e-4, 1.5e-3)]
+    assert qualities[0] + 0.05 < qualities[1] < qualities[2] - 0.03
+    unlimited = spend(None, 1)
+    assert unlimited[1] > qualities[2] - 0.01
+    assert unlimited[0] > 1.5e-3
+
+
+def test_one_monstrous_bill_is_paid_back_and_does_not_stop_the_router():
+    router = Router([Arm("small", (0.1, 0.1)), Arm("large", (5, 5))], budget_per_request=5e-4, seed=2)
+    costs, rng = list[float](), np.random.default_rng(0)
+    for i in range(3000):
+        decision = router.decide(features=[1.0])
+        usd = 5e-5 if decision.arm == "small" else 3e-3
+        quality = 0.4 if decision.arm == "small" else 0.9
+        if i == 300:
+            usd = 0.5  # a thousand requests' worth
+        costs.append(usd)
+        router.learn(decision.id, Outcome(float(rng.random() < quality), usd, 1.0))
+    assert np.mean(costs) < 1.1 * 5e-4
+    assert np.mean(costs[-300:]) > 0.7 * 5e-4
+
+
+def test_without_a_budget_money_has_no_price():
+    pacer = Pacer(None)
+    pacer.charge(1.0, np.ones(2), np.ones(2))
+    assert pacer.weight == 0.0
+    assert not pacer.price(np.array([1.0, 1e6])).any()

@@ -1,0 +1,132 @@
+"""Discounted ridges: lazy arithmetic against the recursion written out."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointwork.router.regression import Regression, inverted
+
+Array = npt.NDArray[np.float64]
+DIMS = 4
+RIDGE = 0.7
+
+clocks = st.lists(st.integers(0, 300), min_size=1, max_size=40)
+gammas = st.sampled_from([1.0, 0.999, 0.98, 0.9])
+
+
+def observations(count: int, seed: int, heads: int = 2) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(count, DIMS))
+    contexts /= np.maximum(1.0, np.linalg.norm(contexts, axis=1))[:, None]
+    return contexts, rng.normal(size=(count, heads))
+
+
+def fed(order: list[int], times: list[int], gamma: float, seed: int) -> Regression:
+    regression = Regression(1, DIMS, 2, ridge=RIDGE, gamma=gamma)
+    contexts, residuals = observations(len(times), seed)
+    for i in order:
+        regression.add(0, contexts[i], times[i], residuals[i])
+    return regression
+
+
+def written_out(times: list[int], gamma: float, seed: int, now: int) -> tuple[Array, Array]:
+    """G ← γ^Δt G + xxᵀ and b ← γ^Δt b + r x, decision by decision."""
+    contexts, residuals = observations(len(times), seed)
+    gram, moments, before = np.zeros((DIMS, DIMS)), np.zeros((2, DIMS)), 0
+    for i in sorted(range(len(times)), key=lambda i: times[i]):
+        decay = gamma ** (times[i] - before)
+        gram = decay * gram + np.outer(contexts[i], contexts[i])
+        moments = decay * moments + np.outer(residuals[i], contexts[i])
+        before = times[i]
+    return gram * gamma ** (now - before), moments * gamma ** (now - before)
+
+
+@given(clocks, gammas, st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_lazy_discounting_is_the_recursion(times: list[int], gamma: float, seed: int):
+    now = max(times) + 5
+    regression = fed(list(range(len(times))), times, gamma, seed)
+    regression.refresh(0, now)
+    gram, moments = written_out(times, gamma, seed, now)
+    np.testing.assert_allclose(regression.gram[0], gram, atol=1e-8)
+    np.testing.assert_allclose(regression.moments[0], moments, atol=1e-8)
+    exact = np.linalg.inv(gram + RIDGE * np.eye(DIMS))
+    np.testing.assert_allclose(regression.inverse[0], exact, atol=1e-8)
+    np.testing.assert_allclose(regression.weights[0], moments @ exact, atol=1e-8)
+
+
+@given(clocks, gammas, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_any_order_gives_the_same_state(times: list[int], gamma: float, shuffler: Any):
+    order = list(range(len(times)))
+    shuffler.shuffle(order)
+    one, other = fed(sorted(order), times, gamma, 3), fed(order, times, gamma, 3)
+    for regression in (one, other):
+        regression.refresh(0, 400)
+    np.testing.assert_allclose(one.gram, other.gram, atol=1e-9)
+    np.testing.assert_allclose(one.weights, other.weights, atol=1e-8)
+
+
+@given(clocks, gammas, st.integers(0, 200), st.integers(0, 99))
+@settings(max_examples=80, deadline=None)
+def test_the_bound_bounds_between_refreshes(times: list[int], gamma: float, later: int, seed: int):
+    times = sorted(times)
+    now = times[-1] + later
+    regression = fed(list(range(len(times))), times, gamma, seed)
+    gram, _ = written_out(times, gamma, seed, now)
+    contexts, _ = observations(20, seed + 1)
+    exact = np.einsum("nd,de,ne->n", contexts, np.linalg.inv(gram + RIDGE * np.eye(DIMS)), contexts)
+    bound = np.array([regression.variances(x[None], now)[0] for x in contexts])
+    assert (bound >= exact - 1e-9).all()
+    assert (bound <= np.einsum("nd,nd->n", contexts, contexts) / RIDGE + 1e-12).all()
+
+
+def test_between_refreshes_the_inverse_is_exact_for_a_smaller_ridge():
+    gamma = 0.99
+    regression = fed([0, 1, 2], [0, 20, 40], gamma, 1)
+    assert regression.since[0] == 0  # no refresh yet
+    gram, moments = written_out([0, 20, 40], gamma, 1, 40)
+    smaller = np.linalg.inv(gram + gamma**40 * RIDGE * np.eye(DIMS))
+    np.testing.assert_allclose(regression.inverse[0] * gamma**-40, smaller, atol=1e-9)
+    np.testing.assert_allclose(regression.weights[0], moments @ smaller, atol=1e-9)
+
+
+@given(gammas, st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_a_correction_is_as_if_learnt_so_at_first(gamma: float, seed: int):
+    times = [0, 3, 50, 51, 120]
+    contexts, residuals = observations(5, seed)
+    right, wrong = (Regression(1, DIMS, 2, ridge=RIDGE, gamma=gamma) for _ in range(2))
+    for i, time in enumerate(times):
+        right.add(0, contexts[i], time, residuals[i])
+        wrong.add(0, contexts[i], time, residuals[i] + (i == 1))
+    gram = wrong.gram.copy()
+    wrong.correct(0, contexts[1], times[1], np.array([-1.0, -1.0]))
+    assert (wrong.gram == gram).all()
+    np.testing.assert_allclose(wrong.moments, right.moments, atol=1e-9)
+    np.testing.assert_allclose(wrong.weights, right.weights, atol=1e-9)
+
+
+def test_an_idle_arm_forgets_towards_its_prior():
+    regression = Regression(2, DIMS, 1, ridge=RIDGE, gamma=0.9)
+    x = np.array([1.0, 0, 0, 0])
+    for time in range(20):
+        regression.add(0, x, time, np.array([1.0]))
+    taught = regression.predict(np.stack((x, x)))[0, 0]
+    for time in range(20, 400):
+        regression.tidy(time)
+    assert taught > 0.8
+    assert abs(regression.predict(np.stack((x, x)))[0, 0]) < 1e-3
+    assert regression.variances(np.stack((x, x)), 400)[0] == pytest.approx(1 / RIDGE)
+
+
+@pytest.mark.parametrize("size", [1, 3, 64, 65, 150])
+def test_the_inverse_by_blocks_is_the_inverse(size: int):
+    rng = np.random.default_rng(size)
+    root = rng.normal(size=(size, size))
+    matrix = root @ root.T / size + np.eye(size)
+    np.testing.assert_allclose(inverted(matrix) @ matrix, np.eye(size), atol=1e-9)

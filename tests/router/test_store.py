@@ -1,0 +1,240 @@
+"""The store as the one record: rows, other processes, going on."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from pointwork.embedding import HashingEmbedder
+from pointwork.errors import UsageError
+from pointwork.router import Arm, Outcome, Router, Settings
+from pointwork.router.core import Core
+from pointwork.store import Store, tables
+
+ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+def core_of(router: Router) -> Core:
+    return router._core  # pyright: ignore[reportPrivateUsage]
+
+
+def opened(url: str, **options: Any) -> Router:
+    """A router as another process would open it: with a ``Store`` of its own."""
+    return Router(ARMS, budget_per_request=1e-3, store=Store(url), settings=Settings(gamma=0.99), **options)
+
+
+def flush(router: Router) -> None:
+    log = router._log  # pyright: ignore[reportPrivateUsage]
+    assert log is not None
+    log.store.flush()
+
+
+def live(router: Router, rounds: int, seed: int = 0) -> list[str]:
+    """Decisions, outcomes late and in parts, failures, corrections."""
+    rng, ids = np.random.default_rng(seed), list[str]()
+    for i in range(rounds):
+        ids.append(router.decide(f"text {i} of {seed}", run_id="r1", subtask=str(i)).id)
+        if i % 9 == 4:
+            router.learn(ids[-1], Outcome(error="refused"))
+        elif i % 3:
+            router.learn(ids[-1], Outcome(usd=float(rng.random()) * 2e-3, seconds=float(rng.random())))
+        if i % 4 == 3:
+            router.learn(ids[i - 3], Outcome(quality=float(rng.random())), source="judge")
+        if i % 10 == 9:
+            router.learn(ids[i - 6], Outcome(quality=1.0), source="feedback")
+    return ids
+
+
+def assert_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    for name in set(one) - {"quality.updates", "quality.next", "costs.updates", "costs.next"}:
+        np.testing.assert_allclose(one[name], other[name], atol=1e-8, err_msg=name)
+
+
+def assert_learnt_alike(one: Router, other: Router) -> None:
+    mine, yours = core_of(one), core_of(other)
+    assert mine.clock == yours.clock
+    for core in (mine, yours):
+        core.estimates.refresh(core.clock)
+    assert_close(mine.estimates.state(), yours.estimates.state())
+
+
+def assert_same(one: Router, other: Router) -> None:
+    assert_learnt_alike(one, other)
+    mine, yours = core_of(one), core_of(other)
+    assert_close(mine.health.state(), yours.health.state())
+    np.testing.assert_allclose(mine.drift.sums, yours.drift.sums, atol=1e-9)
+    assert mine.pacer.state() == pytest.approx(yours.pacer.state(), abs=1e-9)
+
+
+def test_rows_hold_all_that_was_known(url: str):
+    store = Store(url)
+    router = Router(ARMS, store=store, name="main")
+    decision = router.decide("count the rows", run_id="r1", subtask="s1", remaining=0.5)
+    router.learn(decision.id, Outcome(quality=0.5, usd=1e-4, seconds=2.0), source="check")
+    row = store.row(select(tables.decisions))
+    assert row is not None
+    assert (row["id"], row["run_id"], row["subtask"], row["router"]) == (decision.id, "r1", "s1", "main")
+    assert (row["clock"], row["policy"], row["text"]) == (0, "linucb", "count the rows")
+    assert row["propensities"] == decision.propensities
+    assert row["candidates"] == ["small", "large"]
+    assert row["scores"]["large"]["mean"] == decision.scores["large"]["mean"]
+    assert set(row["context"]) == {"text", "arms"}
+    outcome = store.row(select(tables.outcomes))
+    assert outcome is not None
+    assert (outcome["decision_id"], outcome["quality"], outcome["source"]) == (decision.id, 0.5, "check")
+
+
+def test_an_outcome_said_twice_is_one_row(url: str):
+    store = Store(url)
+    router = Router(ARMS, store=store)
+    decision = router.decide("t")
+    for _ in range(3):
+        router.learn(decision.id, Outcome(quality=0.5))
+    router.learn(decision.id, Outcome(quality=0.7))
+    count = store.row(select(func.count().label("n")).select_from(tables.outcomes))
+    assert count == {"n": 2}
+
+
+def test_replaying_the_log_gives_the_live_state(url: str):
+    router = opened(url)
+    live(router, 60)
+    flush(router)
+    again = opened(url)
+    assert_same(again, router)
+    for i in range(10):
+        mine, yours = router.decide(f"next {i}"), again.decide(f"next {i}")
+        assert mine.arm == yours.arm
+        assert mine.propensities == pytest.approx(yours.propensities, abs=1e-9)
+
+
+def test_a_router_goes_on_from_the_live_version_and_what_came_after(url: str):
+    router = opened(url)
+    ids = live(router, 40)
+    assert router.checkpoint() == 1
+    live(router, 25, seed=1)
+    router.learn(ids[0], Outcome(quality=0.123))  # of before the version, corrected after it
+    router.learn(ids[6], Outcome(usd=9e-3))
+    flush(router)
+    again = opened(url)
+    assert_same(again, router)
+    assert again.checkpoint() == 2
+    versions = Store(url).rows(select(tables.router_versions).order_by(tables.router_versions.c.version))
+    assert [version["live"] for version in versions] == [False, True]
+    assert versions[1]["parent_id"] == versions[0]["id"]
+    assert_same(opened(url), router)
+
+
+def test_an_outcome_reaches_a_decision_of_another_process(url: str):
+    one = opened(url)
+    decision = one.decide("t")
+    flush(one)
+    other = opened(url)
+    late = one.decide("later")
+    flush(one)
+    other.learn(decision.id, Outcome(quality=1.0, usd=1e-4))
+    other.learn(late.id, Outcome(quality=0.0))
+    other.learn(late.id, Outcome(quality=0.25))
+    flush(other)
+    one.sync()
+    assert_learnt_alike(one, other)  # breakers and means see one final outcome, not its history
+    assert one.sync() == 0
+    with pytest.raises(UsageError, match="or in the store"):
+        other.learn("dec" + "0" * 28, Outcome(quality=1.0))
+
+
+def test_what_is_forgotten_in_memory_can_still_be_corrected(url: str):
+    small = opened(url)
+    core_of(small).ledger.most = 20
+    whole = Router(ARMS, budget_per_request=1e-3, settings=Settings(gamma=0.99))
+    pairs = [(small.decide(f"t{i}").id, whole.decide(f"t{i}").id) for i in range(15)]
+    for mine, yours in pairs:
+        small.learn(mine, Outcome(quality=0.2))
+        whole.learn(yours, Outcome(quality=0.2))
+    for i in range(30):
+        small.decide(f"more {i}")
+        whole.decide(f"more {i}")
+    assert core_of(small).ledger.get(pairs[0][0]) is None
+    small.learn(pairs[0][0], Outcome(quality=0.9))
+    whole.learn(pairs[0][1], Outcome(quality=0.9))
+    for router in (small, whole):
+        core_of(router).estimates.refresh(45)
+    for name in ("gram", "moments"):
+        mine, yours = (getattr(core_of(router).estimates.quality, name) for router in (small, whole))
+        np.testing.assert_allclose(mine, yours, atol=1e-9)
+
+
+def test_routers_of_other_names_do_not_meet(url: str):
+    store = Store(url)
+    one, other = (Router(ARMS, store=store, name=name) for name in ("one", "other"))
+    decision = one.decide("t")
+    one.learn(decision.id, Outcome(quality=1.0))
+    other.decide("u")
+    assert other.sync() == 0
+    with pytest.raises(UsageError, match="router 'other' has no decision"):
+        other.learn(decision.id, Outcome(quality=0.0))
+
+
+def test_arms_added_and_retired_are_remembered(url: str):
+    router = opened(url)
+    live(router, 20)
+    router.add_arm(Arm("new"))
+    router.retire_arm("small")
+    decision = router.decide("t")
+    flush(router)
+    again = Router([Arm("large", usd_per_mtok=(3, 15)), Arm("new")], store=Store(url))
+    assert [arm.name for arm in again.arms] == ["large", "new"]
+    assert set(again.decide("t").propensities) == set(decision.propensities)
+    back = Router([*ARMS, Arm("newest")], store=Store(url))
+    assert [arm.name for arm in back.arms] == ["small", "large", "newest"]
+
+
+def test_new_text_features_learn_from_the_logged_texts(url: str):
+    router = opened(url)
+    live(router, 30)
+    router.checkpoint()
+    again = opened(url, embedder=HashingEmbedder(16))
+    core = core_of(again)
+    assert core.clock == 30
+    assert core.estimates.quality.dims == core_of(router).estimates.quality.dims - 16
+    # every observation has the same bias, so its weight in both is the same
+    for one in (core, core_of(router)):
+        one.estimates.refresh(30)
+    np.testing.assert_allclose(
+        core.estimates.quality.gram[:, 0, 0], core_of(router).estimates.quality.gram[:, 0, 0], atol=1e-9
+    )
+
+
+def test_another_ridge_is_taken_over(url: str):
+    router = opened(url)
+    live(router, 20)
+    router.checkpoint()
+    again = Router(ARMS, store=Store(url), settings=Settings(gamma=0.99, ridge=5.0))
+    regression = core_of(again).estimates.quality
+    product = regression.inverse[0] @ (regression.gram[0] + 5.0 * np.eye(regression.dims))
+    np.testing.assert_allclose(product, np.eye(regression.dims), atol=1e-9)
+
+
+def test_a_version_needs_a_store():
+    with pytest.raises(UsageError, match="no store"):
+        Router(ARMS).checkpoint()
+    assert Router(ARMS).sync() == 0
+
+
+def test_importing_the_router_loads_nothing_heavy():
+    script = (
+        "import sys, pointwork.router;"
+        "heavy = ('torch', 'sklearn', 'scipy', 'sqlalchemy', 'litellm', 'langgraph');"
+        "print([module for module in heavy if module in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
