@@ -98,7 +98,7 @@ def calculate(expression: str) -> ToolResult:
     exact = arithmetic.is_short(value)
     text = f"{body} {'=' if exact else '≈'} {result.text}" + _in_brackets(result.notes)
     given: JSON = {"value": arithmetic.plain(value), "unit": result.unit, "text": result.text}
-    return ToolResult(given, text, (("tool:calculate", text),))
+    return ToolResult(given, text, (("tool:calculate", text),), result.text)
 
 
 def _in_brackets(notes: list[str]) -> str:
@@ -133,7 +133,7 @@ def convert(
     shown = f"{arithmetic.show(result.magnitude)} {to_unit.strip()}"
     text = f"{arithmetic.show(exact)} {from_unit.strip()} {sign} {shown}"
     given: JSON = {"value": arithmetic.plain(result.magnitude), "unit": to_unit.strip(), "text": shown}
-    return ToolResult(given, text, (("tool:convert", text),))
+    return ToolResult(given, text, (("tool:convert", text),), shown)
 
 
 Operation = Literal[

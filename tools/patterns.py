@@ -1,11 +1,15 @@
 """Regular expressions that can not hang: the one place that touches ``regex`` (untyped), for its time-out."""
 
 import importlib
+import math
 import re
 import time
 from collections.abc import Callable
 
 from pointwork.errors import ToolError
+
+MAX_REPEATS = 5000
+"""Largest product of all counts such as {3,20} in a pattern: nested ones are unrolled, without a time-out."""
 
 
 def matcher(pattern: str, seconds: float) -> tuple[Callable[[str], bool], str]:
@@ -29,6 +33,11 @@ def matcher(pattern: str, seconds: float) -> tuple[Callable[[str], bool], str]:
         library, note = None, "searched for literally: the regex package is not installed"
     if library is None:
         return _literal(pattern), note
+    counts = [int(max(n, m or "1", key=int)) for n, m in re.findall(r"\{(\d{1,9})(?:,(\d{1,9})?)?\}", pattern)]
+    if math.prod(counts) > MAX_REPEATS:
+        raise ToolError(f"the pattern's counts multiply to more than {MAX_REPEATS}: compiling it could take forever")
+    if re.search(r"\(\?(?:R|[-+]?\d|&|P>)", pattern):
+        raise ToolError("patterns that call themselves, such as (?R), are not taken: they can use all memory")
     flags = 0 if re.search(r"[A-Z]", re.sub(r"\\[A-Z]", "", pattern)) else library.IGNORECASE
     try:
         compiled = library.compile(pattern, flags)
@@ -41,7 +50,7 @@ def matcher(pattern: str, seconds: float) -> tuple[Callable[[str], bool], str]:
         try:
             if left > 0:
                 return compiled.search(line, timeout=left) is not None
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
             pass
         raise ToolError(f"the pattern {pattern[:60]!r} took too long: write plain words, or say fewer files")
 

@@ -244,7 +244,13 @@ def _answer(info: TableInfo, database: Database, compiled: Compiled, limit: int)
         if rows > len(shown.rows) and "GROUP BY" not in compiled.sql:
             text += f"\n({len(shown.rows)} of {rows} rows)"
         text += f"\n{notes.strip()}" if notes else ""
-    return ToolResult(value, text[:MAX_TEXT], _evidence(info, database, compiled, text))
+    answer = _single(shown) if not compiled.extreme else ""
+    return ToolResult(value, text[:MAX_TEXT], _evidence(info, database, compiled, text), answer)
+
+
+def _single(rows: Rows) -> str:
+    """The only cell of a result that has one."""
+    return _cell(rows.rows[0][0]) if len(rows.rows) == 1 and len(rows.rows[0]) == 1 else ""
 
 
 def _rows_at(info: TableInfo, database: Database, compiled: Compiled) -> Rows:
@@ -315,7 +321,7 @@ def sql(context: ToolContext, query: str) -> ToolResult:
         text += f"\n(the first {MAX_ROWS} rows)"
     where = ",".join(dict.fromkeys(source.path for source in named)) or "none"
     value = {"columns": shown.columns, "rows": shown.rows, "more": found.more}
-    return ToolResult(value, text, ((f"table:{where}", f"{query.strip()}\n{text}"),))
+    return ToolResult(value, text, ((f"table:{where}", f"{query.strip()}\n{text}"),), _single(shown))
 
 
 def _hint(message: str, sources: list[Source]) -> str:

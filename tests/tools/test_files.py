@@ -267,6 +267,17 @@ def test_a_catastrophic_pattern_ends(root: Path, monkeypatch: pytest.MonkeyPatch
     assert time.perf_counter() - start < 3
 
 
+@pytest.mark.parametrize("pattern", ["(?:(?:a{1000}){1000}){1000}", "(a{1,1000}){1,1000}b", "a{99999}"])
+def test_a_pattern_that_takes_forever_to_compile_is_refused(root: Path, pattern: str) -> None:
+    with pytest.raises(ToolError, match="counts multiply"):
+        run(grep_files, root, pattern=pattern)
+
+
+def test_a_pattern_that_calls_itself_is_refused(root: Path) -> None:
+    with pytest.raises(ToolError, match="call themselves"):
+        run(grep_files, root, pattern="(?R)?a")
+
+
 def test_grep_is_capped(root: Path) -> None:
     (root / "many.txt").write_text("wagon\n" * 1000)
     result = run(grep_files, root, pattern="wagon")
