@@ -5,16 +5,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
+from pointwork.agents.linking import linked_schema
 from pointwork.agents.services import ANYTHING
 from pointwork.agents.spec import Agent, Prepared
 from pointwork.errors import ConfigError, ToolError
 from pointwork.settings import Settings
-from pointwork.text import content_words, tokenize
+from pointwork.text import tokenize
 from pointwork.tools import Tool, ToolContext, builtin_tools
 from pointwork.tools.calculator import evaluate_text
+from pointwork.tools.catalog import TableInfo, catalog
 from pointwork.tools.files import search_passages
-from pointwork.tools.tables import TableInfo, arguments_schema, catalog
 
 # Passages and items that go into a prompt.
 PASSAGES = 4
@@ -64,17 +66,19 @@ def _share(words: set[str], text: str) -> float:
 
 def _ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableInfo]]:
     """Tables with the share of a question's words that their names, columns and values hold, best first."""
-    words = set(content_words(text))
+    words = set(tokenize(text))
     scored: list[tuple[float, TableInfo]] = []
     for table in tables:
-        described = " ".join([table.name, *table.columns, *(v for values in table.values.values() for v in values)])
-        named = 0.5 if re.search(rf"\b{re.escape(table.path.name)}\b", text, re.IGNORECASE) else 0.0
-        scored.append((min(1.0, named + _share(words, described)), table))
+        described = [table.name, *(word for column in table.columns for word in (column.name, *column.values))]
+        named = 0.5 if re.search(rf"\b{re.escape(Path(table.source.path).name)}\b", text, re.IGNORECASE) else 0.0
+        scored.append((min(1.0, named + _share(words, " ".join(described))), table))
     return sorted(scored, key=lambda pair: -pair[0])
 
 
 async def _tables(context: ToolContext) -> Sequence[TableInfo]:
-    return [] if context.root is None else await asyncio.to_thread(catalog, context.root)
+    if context.root is None:
+        return []
+    return [table for table in await asyncio.to_thread(catalog, context.root) if not table.problem]
 
 
 async def _fits_tables(text: str, context: ToolContext) -> float:
@@ -82,20 +86,28 @@ async def _fits_tables(text: str, context: ToolContext) -> float:
     return min(0.95, 1.2 * ranked[0][0]) if ranked else 0.0
 
 
+def _described(table: TableInfo) -> str:
+    """A table in one line: columns with their kinds, and the values of columns that have few."""
+    columns = [
+        f"{column.name} ({column.kind}{': ' + ', '.join(column.values[:12]) if column.values else ''})"
+        for column in table.columns[:30]
+    ]
+    return f"table {table.name}, {table.rows} rows, columns {'; '.join(columns)}"
+
+
 async def _prepare_tables(text: str, context: ToolContext) -> Prepared:
     ranked = [table for score, table in _ranked(text, await _tables(context)) if score > 0][:TABLES]
     if not ranked:
         return Prepared()
-    tools = builtin_tools()
-    query = tools["query_table"]
-    narrowed = tuple(replace(query, input_schema=arguments_schema(table), model=None) for table in ranked)
-    shown = tuple((f"table:{table.path.name}", table.describe()) for table in ranked)
-    return Prepared(context=shown, tools=narrowed)
+    query = builtin_tools()["query_table"]
+    # one schema per table, each narrowed to what that table has: a small model can not name what is not there
+    narrowed = tuple(replace(query, input_schema=linked_schema(table, text)) for table in ranked)
+    return Prepared(context=tuple((table.evidence, _described(table)) for table in ranked), tools=narrowed)
 
 
 async def _fits_files(text: str, context: ToolContext) -> float:
     passages = await _passages(text, context)
-    words = set(content_words(text))
+    words = set(tokenize(text))
     return 0.9 * max((_share(words, passage) for _, passage in passages), default=0.0)
 
 
@@ -124,7 +136,7 @@ async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str
 
 
 async def _fits_recall(text: str, context: ToolContext) -> float:
-    words = set(content_words(text))
+    words = set(tokenize(text))
     best = max((_share(words, item) for _, item in await _remembered(text, context, 3)), default=0.0)
     return min(0.95, (0.4 if _REMEMBERS.search(text) else 0.0) + 0.55 * best)
 
@@ -136,6 +148,10 @@ async def _prepare_recall(text: str, context: ToolContext) -> Prepared:
 
 async def _fits_writer(text: str, _: ToolContext) -> float:
     return 0.85 if _WRITES.search(text) else 0.15
+
+
+async def _fits_nothing(_: str, __: ToolContext) -> float:
+    return 0.0
 
 
 def builtin_agents(settings: Settings | None = None) -> list[Agent]:
@@ -186,8 +202,17 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
         Agent(
             "writer",
             f"You are a helpful assistant. Answer briefly and to the point. {today}",
-            {"write": "write, explain, translate or chat, from general knowledge", ANYTHING: "anything"},
+            {"write": "write, explain, translate or chat, from general knowledge"},
             match=_fits_writer,
+        ),
+        # the same models with the main tools in one loop, and no specialist's preparation: an arm for everything
+        Agent(
+            "generalist",
+            f"You are a helpful assistant with tools. Answer briefly. {today}",
+            {ANYTHING: "anything"},
+            some("calculate", "query_table", "search_files", "recall"),
+            modes=("agentic",),
+            match=_fits_nothing,
         ),
     ]
     return agents + [_configured(row, tools) for row in (settings.agents if settings else ())]

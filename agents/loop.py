@@ -1,8 +1,11 @@
-"""How an agent works on a subtask: at most one tool call (instant), or a loop of them (agentic)."""
+"""How an agent works on a subtask.
+
+Instant: at most one tool call. Reasoning: a few free sentences first, then as instant. Agentic: a loop of calls.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pointwork.agents.spec import Agent, Mode, Prepared
@@ -13,6 +16,7 @@ from pointwork.tools import Tool, ToolContext, ToolResult
 ANSWER_TOKENS = 160
 CALL_TOKENS = 160
 WRITE_TOKENS = 400
+REASONING_TOKENS = 120
 
 # A result up to this long is an answer as it stands; a longer one has to be read for it.
 SHORT_RESULT = 120
@@ -82,6 +86,9 @@ async def work(job: Job) -> Attempt:
     tools = job.agent.tools if prepared.tools is None else prepared.tools
     if job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
+    elif job.mode == "reasoning" and prepared.call is None:
+        thought = await _reason(job, [*job.facts, *prepared.context])
+        await _instant(replace(job, facts=(*job.facts, ("reasoning", thought))), prepared, tools, attempt)
     else:
         await _instant(job, prepared, tools, attempt)
     if not attempt.text.strip():
@@ -98,12 +105,21 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         result = await _try_call(job, named, arguments, attempt)
     if result is None and tools:
         result = await _ask_call(job, tools, shown, attempt)
+        if result is None:  # an answer now would be made up
+            problem = attempt.calls[-1][2] if attempt.calls else "no call was complete"
+            raise AgentError(f"agent {job.agent.name!r}: no tool call worked: {problem}")
     if result is not None and (short := short_answer(result)):
         attempt.text, attempt.computed = short, True
         return
     if result is not None:
         shown = [*job.facts, *(result.evidence or ((f"tool:{job.agent.name}", result.text),))]
     attempt.text = await _answer(job, shown)
+
+
+async def _reason(job: Job, shown: Sequence[tuple[str, str]]) -> str:
+    messages = _prompt(job, shown)
+    messages[-1]["content"] += "\nThink about how to do it, in at most three sentences. Do not answer yet."
+    return (await job.chat(ChatRequest(messages, max_tokens=REASONING_TOKENS))).text.strip()
 
 
 async def _ask_call(
@@ -210,10 +226,8 @@ def _budget(job: Job) -> str:
 
 def short_answer(result: ToolResult) -> str:
     """A tool's result as an answer, if it is short enough to be one; else empty."""
-    value = result.value
-    said: Any = cast(dict[str, Any], value).get("text") if isinstance(value, dict) else None
-    text = (said if isinstance(said, str) else result.text).strip()
-    return text if len(text) <= SHORT_RESULT and "\n" not in text else ""
+    text = result.answer or (result.text if not isinstance(result.value, dict | list) else "")
+    return text.strip() if len(text) <= SHORT_RESULT and "\n" not in text.strip() else ""
 
 
 def answer_schema(answer_type: str) -> dict[str, Any]:

@@ -307,7 +307,7 @@ def build_result(services: Services, state: State) -> Result:
     status: Status = "budget_exhausted" if spent_all else ("failed" if missing or not plan.subtasks else "ok")
     if spent_all and not plan.subtasks:
         missing = [f"the plan: {spent_all}"]
-    sinks = [results[subtask.id] for subtask in plan.sinks() if subtask.id in results]
+    sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
     if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
         sinks = [tried for tried in results.values() if tried["status"] == "ok"]
     account = services.ledger.open(run_id)
@@ -322,6 +322,12 @@ def build_result(services: Services, state: State) -> Result:
         evidence=_evidence(list(results.values())),
         missing=tuple(missing),
     )
+
+
+def _best(state: State, tried: Try) -> Try:
+    """Of the tries of a subtask the one that is ok; else, one that found something before one out of the blue."""
+    tries: list[Try] = [t for t in state.get("tries", {}).values() if t["key"] == tried["key"] and t["text"]]
+    return max(tries, key=lambda t: (t["status"] == "ok", bool(t["evidence"]), -t["attempt"]), default=tried)
 
 
 def _decided(tried: Try) -> Decided:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from pointwork.errors import PlanError
-from pointwork.text import content_words
+from pointwork.text import tokenize
 
 Author = Literal["model", "repaired", "splitter", "instant"]
 
@@ -74,16 +74,15 @@ class Plan:
 
 
 def plan_schema(capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS) -> dict[str, Any]:
-    """JSON schema of a plan as a model writes it: numbered from 1, dependencies by number."""
+    """JSON schema of a plan as a model writes it; ``{s1}`` in a task makes it depend on the first subtask."""
     subtask = {
         "type": "object",
         "properties": {
-            "task": {"type": "string", "minLength": 3, "maxLength": 240},
+            "task": {"type": "string", "minLength": 3, "maxLength": 200},
             "capability": {"enum": list(capabilities)},
-            "needs": {"type": "array", "items": {"type": "integer"}, "maxItems": max_subtasks - 1},
             "answer": {"enum": list(ANSWER_TYPES)},
         },
-        "required": ["task", "capability", "needs", "answer"],
+        "required": ["task", "capability", "answer"],
         "additionalProperties": False,
     }
     return {
@@ -114,11 +113,9 @@ def read_plan(
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):
         text = str(row.get("task", "")).strip()
-        needs = [need for need in row.get("needs", []) if isinstance(need, int)]
-        # a reference in the text is a dependency, whether or not it is listed
-        needs += [int(match[2:-1]) for match in re.findall(r"\{s\d+\}", text)]
+        needs = [int(reference[1:]) for reference in REFERENCE.findall(text)]
         problems += _problems(number, text, needs, row.get("capability"), task, capabilities)
-        key = " ".join(sorted(content_words(text)))
+        key = " ".join(sorted(tokenize(text)))
         if key in seen:
             problems.append(f"subtask {number} repeats another")
         seen.add(key)
@@ -154,7 +151,7 @@ def _problems(
     problems: list[str] = []
     if len(text) < 3:
         problems.append(f"subtask {number} is empty")
-    elif not set(content_words(text)) & set(content_words(task)):
+    elif not set(tokenize(text)) & set(tokenize(task)):
         problems.append(f"subtask {number} is not about the task")
     if any(not 1 <= need < number for need in needs):
         problems.append(f"subtask {number} needs a subtask that does not come before it")

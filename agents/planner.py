@@ -107,7 +107,7 @@ class Planner:
         able = "\n".join(f"- {name}: {text}" for name, text in self.capabilities.items())
         system = (
             "You plan. Split the task into the fewest subtasks, in order. Copy the words and numbers of the task. "
-            "A subtask that uses the answer of subtask 1 lists 1 in needs and writes {s1} in its place.\n"
+            "A subtask that uses the answer of the first writes {s1} in its place.\n"
             f"Capabilities:\n{able}"
         )
         messages = [Message(role="system", content=system)]
@@ -128,15 +128,15 @@ def _examples(capabilities: Sequence[str]) -> list[tuple[str, list[dict[str, obj
         (
             "Find the width of the gate and then double it.",
             [
-                {"task": "Find the width of the gate.", "capability": last, "needs": [], "answer": "number"},
-                {"task": "Double {s1}.", "capability": first, "needs": [1], "answer": "number"},
+                {"task": "Find the width of the gate.", "capability": last, "answer": "number"},
+                {"task": "Double {s1}.", "capability": first, "answer": "number"},
             ],
         ),
         (
             "Who painted the barn, and what is 6 times 9?",
             [
-                {"task": "Who painted the barn?", "capability": last, "needs": [], "answer": "text"},
-                {"task": "What is 6 times 9?", "capability": first, "needs": [], "answer": "number"},
+                {"task": "Who painted the barn?", "capability": last, "answer": "text"},
+                {"task": "What is 6 times 9?", "capability": first, "answer": "number"},
             ],
         ),
     ]

@@ -90,7 +90,9 @@ class Services:
         for role in agent.roles:
             models.setdefault(self.models.client(role).name, role)
         # without tools there is nothing to loop over
-        modes = agent.modes if agent.tools else agent.modes[:1]
+        modes = [mode for mode in agent.modes if agent.tools or mode != "agentic"]
+        if not modes:
+            raise UsageError(f"agent {agent.name!r} has no tools, so the agentic mode alone can not work")
         return [
             ArmSpec(f"{agent.name}/{model}/{mode}", agent, mode, role, model)
             for model, role in models.items()

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pointwork.errors import UsageError
-from pointwork.text import content_words
+from pointwork.text import tokenize
 from pointwork.tools import Tool, ToolContext
 
-Mode = Literal["instant", "agentic"]
+Mode = Literal["instant", "reasoning", "agentic"]
+
+MODES: tuple[Mode, ...] = ("instant", "reasoning", "agentic")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -44,7 +46,8 @@ class Agent:
             that have it. Maps a name to a description for the planner, or is a tuple of names.
         tools: what it may call.
         roles: model roles it may run on; each distinct model behind them makes an arm.
-        modes: ``instant`` (at most one tool call) and ``agentic`` (a loop of tool calls).
+        modes: ``instant`` (at most one tool call), ``reasoning`` (a few sentences of thought first) and ``agentic``
+            (a loop of tool calls; only for agents with tools).
         prepare: gathers context before the model is asked.
         match: how well a piece of text fits this agent, 0 to 1; default is overlap with what is written above.
 
@@ -57,7 +60,7 @@ class Agent:
     capabilities: Mapping[str, str] | tuple[str, ...]
     tools: tuple[Tool, ...] = ()
     roles: tuple[str, ...] = ("worker-small", "worker-large")
-    modes: tuple[Mode, ...] = ("instant", "agentic")
+    modes: tuple[Mode, ...] = MODES
     prepare: Prepare | None = field(default=None, repr=False)
     match: Match | None = field(default=None, repr=False)
 
@@ -72,9 +75,9 @@ class Agent:
         for what in ("roles", "modes"):
             if not getattr(self, what):
                 raise UsageError(f"agent {self.name!r} needs at least one of {what}")
-        unknown = set(self.modes) - {"instant", "agentic"}
+        unknown = set(self.modes) - set(MODES)
         if unknown:
-            raise UsageError(f"agent {self.name!r}: unknown mode {sorted(unknown)}; known: instant, agentic")
+            raise UsageError(f"agent {self.name!r}: unknown mode {sorted(unknown)}; known: {', '.join(MODES)}")
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
             raise UsageError(f"agent {self.name!r} has two tools of one name: {sorted(names)}")
@@ -89,7 +92,7 @@ class Agent:
         """How well a piece of text fits this agent, 0 to 1."""
         if self.match is not None:
             return min(1.0, max(0.0, await self.match(text, context)))
-        about = set(content_words(" ".join([self.name, self.instructions, *self.described_capabilities()])))
-        about |= {word for tool in self.tools for word in content_words(f"{tool.name} {tool.description}")}
-        words = set(content_words(text))
+        about = set(tokenize(" ".join([self.name, self.instructions, *self.described_capabilities()])))
+        about |= {word for tool in self.tools for word in tokenize(f"{tool.name} {tool.description}")}
+        words = set(tokenize(text))
         return 0.8 * len(words & about) / len(words) if words else 0.0

@@ -58,10 +58,21 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it
             text = _BACK_VALUE.sub(f"{{s{number - 1}}}", part, count=1)
-        subtasks.append(Subtask(f"s{number}", text, "", needs))
+        subtasks.append(Subtask(f"s{number}", text, "", needs, answer_type_of(part)))
     if len(subtasks) == 1:
         return [replace(subtasks[0], text=task.strip())]
     return subtasks
+
+
+def answer_type_of(text: str) -> str:
+    """The type of answer that a question's form asks for; ``text`` where it leaves that open."""
+    if re.search(r"\bhow (?:many|much)\b", text, re.IGNORECASE):
+        return "number"
+    if re.match(
+        r"\W*(?:is|are|was|were|does|do|did|has|have|can)\b(?!.*\bor\b).*\?\s*$", text, re.IGNORECASE | re.DOTALL
+    ):
+        return "yes-no"
+    return "text"
 
 
 def _parts(task: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.loop import Attempt
-from pointwork.text import content_words
+from pointwork.text import tokenize
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
 _COMMON = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "24", "30", "31", "52", "60", "100"}
@@ -64,22 +64,29 @@ def _typed(text: str, answer_type: str) -> tuple[bool, str]:
 
 
 def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:
-    """Numbers that went into the successful calls must come from the question or from what was known."""
-    given = _numbers(" ".join([question, *(text for _, text in facts), *(text for _, text in attempt.evidence)]))
-    given |= _COMMON | _spelled(question)
+    """Numbers that went into the successful calls come from the question or from what was known, and not from one
+    number of the question alone where it has several.
+    """
+    # what a tool computed holds the call's own numbers, so it vouches for none
+    seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
+    asked = _numbers(question) | _spelled(question)
+    known = _numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
+    used: set[str] = set()
     for _, arguments, error in attempt.calls:
         if error is None:
-            strange = _numbers(" ".join(str(value) for value in arguments.values())) - given
-            if strange:
-                return Check(
-                    "arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question"
-                )
+            used |= _numbers(" ".join(str(value) for value in arguments.values()))
+    if used - known:
+        return Check("arguments", False, f"{', '.join(sorted(used - known))} is in the call, not in the question")
+    if attempt.computed and not seen and len(asked) > 1 and len(asked & used) < 2:
+        return Check(
+            "arguments", False, f"of the question's numbers the call uses {', '.join(used & asked) or 'none'}"
+        )
     return Check("arguments", True)
 
 
 def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
-    found = set(content_words(" ".join(evidence))) | set(content_words(question))
-    words = [word for word in content_words(text) if not word.isdigit()]
+    found = set(tokenize(" ".join(evidence))) | set(tokenize(question))
+    words = [word for word in tokenize(text) if not word.isdigit()]
     strange = _numbers(text) - _numbers(" ".join([question, *evidence]))
     if strange:
         return Check("grounded", False, f"{', '.join(sorted(strange))} is in the answer, not in the evidence")

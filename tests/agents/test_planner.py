@@ -15,13 +15,11 @@ ABLE = {"math": "arithmetic", "lookup": "facts in files"}
 TASK = "Find the gate's width and then double it."
 GOOD = {
     "subtasks": [
-        {"task": "Find the gate's width.", "capability": "lookup", "needs": [], "answer": "number"},
-        {"task": "Double {s1}.", "capability": "math", "needs": [1], "answer": "number"},
+        {"task": "Find the gate's width.", "capability": "lookup", "answer": "number"},
+        {"task": "Double {s1}.", "capability": "math", "answer": "number"},
     ]
 }
-BAD: dict[str, Any] = {
-    "subtasks": [{"task": "Feed elephants", "capability": "math", "needs": [], "answer": "text"}]
-}
+BAD: dict[str, Any] = {"subtasks": [{"task": "Feed elephants", "capability": "math", "answer": "text"}]}
 
 
 async def fits(text: str) -> Mapping[str, float]:

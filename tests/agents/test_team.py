@@ -36,8 +36,8 @@ def multiply(a: float, b: float) -> float:
 TASK = "Measure the width of the gate, and then double the width."
 PLAN = {
     "subtasks": [
-        {"task": "Measure the width of the gate.", "capability": "measuring", "needs": [], "answer": "number"},
-        {"task": "Double {s1}, the width.", "capability": "sums", "needs": [1], "answer": "number"},
+        {"task": "Measure the width of the gate.", "capability": "measuring", "answer": "number"},
+        {"task": "Double {s1}, the width.", "capability": "sums", "answer": "number"},
     ]
 }
 
@@ -134,8 +134,8 @@ def test_events_tell_the_story_in_order(store: Store) -> None:
 def test_independent_subtasks_run_at_the_same_time(store: Store) -> None:
     both = {
         "subtasks": [
-            {"task": "Measure the gate.", "capability": "measuring", "needs": [], "answer": "number"},
-            {"task": "Measure the barn.", "capability": "measuring", "needs": [], "answer": "number"},
+            {"task": "Measure the gate.", "capability": "measuring", "answer": "number"},
+            {"task": "Measure the barn.", "capability": "measuring", "answer": "number"},
         ]
     }
     gate, barn = says(call("measure", thing="gate"), "the gate."), says(call("measure", thing="barn"), "the barn.")
@@ -182,11 +182,7 @@ def test_a_tool_call_that_fails_is_corrected_once(store: Store) -> None:
 
 
 def test_after_two_arms_a_new_plan_starts_from_what_is_known(store: Store) -> None:
-    again = {
-        "subtasks": [
-            {"task": "Double 3, the width of the gate.", "capability": "sums", "needs": [], "answer": "number"}
-        ]
-    }
+    again = {"subtasks": [{"task": "Double 3, the width of the gate.", "capability": "sums", "answer": "number"}]}
     client = ScriptedClient(
         [
             says(PLAN, "Task: Measure the width of the gate, and then"),
@@ -297,7 +293,7 @@ def test_the_graph_is_a_node_in_another_graph(store: Store) -> None:
     with client, team(client, store) as made:
         graph: Any = StateGraph(Outer)
         graph.add_node("team", made.graph)
-        graph.add_node("shout", lambda state: {"shouted": state["text"].upper() + "!"})  # pyright: ignore
+        graph.add_node("shout", lambda state: {"shouted": state["text"].upper() + "!"})  # pyright: ignore[reportUnknownLambdaType]
         graph.add_edge(START, "team")
         graph.add_edge("team", "shout")
         graph.add_edge("shout", END)
@@ -325,7 +321,7 @@ def test_a_cancelled_run_is_interrupted_and_resumes(store: Store) -> None:
 
     async def stopped(made: Team) -> None:
         job = asyncio.create_task(made.arun(TASK))
-        while not any(row["propensity"] and row["subtask"] == "p0.s2" for row in store.rows(select(decisions))):
+        while "p0.s2" not in {row["subtask"] for row in store.rows(select(decisions))}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.05)
         job.cancel()

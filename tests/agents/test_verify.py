@@ -36,6 +36,10 @@ def test_numbers_in_a_call_come_from_the_question() -> None:
     question = "Tom has three boxes of 12 apples and gives away 7."
     assert failed(right, question) == []
     assert failed(wrong, question) == ["arguments"]
+    echo = Attempt("12", [("tool:calculate", "12 = 12")], [("calculate", {"expression": "12"}, None)], True)
+    assert failed(echo, question) == ["arguments"]
+    made_up = Attempt("90", [("tool:calculate", "45*2 = 90")], [("calculate", {"expression": "45*2"}, None)], True)
+    assert failed(made_up, "How many are two dozen?") == ["arguments"]
 
 
 def test_a_call_that_only_failed_does_not_count() -> None:
