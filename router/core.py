@@ -170,9 +170,10 @@ class Core:
         """
         slots, names, everyone = self._candidates(slots, inner, text, now, look_only)
         assert self.features is not None
-        state = self.health.features(slots, remaining)
+        some = None if everyone else slots
+        state = self.health.features(some, remaining)
         contexts = self.features.contexts(inner, state)
-        seen = self.estimates.predict(contexts, self.clock, None if everyone else slots)
+        seen = self.estimates.predict(contexts, self.clock, some)
         price = self.pacer.price(seen.cost)
         settings = self.settings
         if settings.latency_weight:

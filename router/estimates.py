@@ -24,6 +24,7 @@ SECONDS_FLOOR = 1e-3
 # Observations' worth of belief that log-predictions need no correction, and the largest residual believed.
 SMEAR_PRIOR = 5.0
 SMEAR_CLIP = 3.0
+_FAR = 9.2
 
 
 def log_cost(usd: float) -> float:
@@ -91,15 +92,14 @@ class Estimates:
         width = np.sqrt(self.quality.variances(contexts, clock, slots))
         logs = prior[:, 1:] + self.costs.predict(contexts, slots)
         # far outside what was seen, a linear model of a logarithm can say anything: a factor 10⁴ is enough
-        np.clip(logs, prior[:, 1:] - 9.2, prior[:, 1:] + 9.2, out=logs)
+        np.minimum(np.maximum(logs, prior[:, 1:] - _FAR), prior[:, 1:] + _FAR, out=logs)
         amounts = np.exp(logs)
         cost = np.maximum(amounts[:, 0] * smear - COST_FLOOR, 0.0)
         return Estimate(mean, width, logs[:, 0], logs[:, 1], cost, amounts[:, 1])
 
     def ignorance(self, slot: int, context: Array, clock: float) -> float:
         """h in [0, 1]: how little the cost regression of an arm knows about this context."""
-        variance = self.costs.variances(context[None], clock, np.array([slot]))[0]
-        return min(1.0, float(variance * self.ridge / (context @ context)))
+        return min(1.0, self.costs.variance(slot, context, clock) * self.ridge / float(context @ context))
 
     def learn_quality(self, slot: int, context: Array, clock: float, quality: float) -> None:
         """One observed quality, of a decision at time ``clock``."""

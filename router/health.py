@@ -140,13 +140,16 @@ class Health:
             return ["closed"] * len(slots)
         return [_NAMES[float(state)] for state in self.breaker[slots]]
 
-    def features(self, slots: Slots, remaining: float) -> Array:
-        """Load, latency, success and remaining budget share of these slots, in [0, 1]: shape (n, 4)."""
-        state = np.empty((len(slots), 4))
-        load, seconds = self.load[slots], self.seconds[slots]
-        state[:, 0] = load / (load + BUSY)
-        state[:, 1] = seconds / (seconds + SLOW)
-        state[:, 2] = self.success[slots]
+    def features(self, slots: Slots | None, remaining: float) -> Array:
+        """Load, latency, success and remaining budget share, in [0, 1]: shape (n, 4). None: all slots, in order."""
+        state = np.empty((len(self.load) if slots is None else len(slots), 4))
+        if slots is None:
+            load, seconds, success = self.load, self.seconds, self.success
+        else:
+            load, seconds, success = self.load[slots], self.seconds[slots], self.success[slots]
+        np.divide(load, load + BUSY, out=state[:, 0])
+        np.divide(seconds, seconds + SLOW, out=state[:, 1])
+        state[:, 2] = success
         state[:, 3] = remaining
         return state
 

@@ -21,15 +21,15 @@ from pointwork.errors import UsageError
 
 Array = npt.NDArray[np.float64]
 
-_STEP = 0.02  # η
+_STEP = 0.03  # η
 _CLIP = 8.0  # largest step, in units of the running rms
 _MEMORY = 0.02  # rate of the running spreads and rms
 _SLOW = 0.005  # rate of the running rms, to which rare dear calls belong
 _LEAST_SPREAD = 0.02  # of quality: predictions that are all equal still have a price
 _START = 1.0  # v at the start, when nothing is known: dear arms wait
 _MOST = 200.0  # v
-_HORIZON = 200.0  # requests over which debt is paid back
-_PATIENCE = 50.0  # unpaid budgets that raise v by 1 for as long as they are unpaid
+_HORIZON = 100.0  # requests over which debt is paid back
+_PATIENCE = 25.0  # unpaid budgets that raise v by 1 for as long as they are unpaid
 _CREDIT = 50.0  # most unspent budgets that are kept for later
 
 
@@ -132,5 +132,5 @@ _FIELDS = ("dual", "debt", "quality_spread", "cost_spread", "square", "charges")
 
 
 def _spread(values: Array) -> float:
-    centred = values - values.sum() / len(values)
-    return math.sqrt(float(centred @ centred) / len(values))
+    count, total = len(values), float(values.sum())
+    return math.sqrt(max(0.0, float(values @ values) / count - (total / count) ** 2))

@@ -82,8 +82,6 @@ class Regression:
         """Upper bounds of xᵀ(G_t + ρI)⁻¹x, shape (n,), for contexts (n, d); tight right after a refresh."""
         if arms is None:
             inverse, since = self.inverse, self.since - self.ahead
-        elif len(arms) == 1:
-            inverse, since = self.inverse[arms[0]][None], self.since[arms] - self.ahead[arms]
         else:
             inverse, since = self.inverse[arms], self.since[arms] - self.ahead[arms]
         seen = np.matmul(inverse, contexts[:, :, None])[:, :, 0]
@@ -91,6 +89,13 @@ class Regression:
         if self.gamma != 1.0:
             bound *= self.gamma ** -np.maximum(clock - since, 0.0)
         return np.minimum(bound, np.einsum("kd,kd->k", contexts, contexts) / self.ridge)
+
+    def variance(self, arm: int, context: Array, clock: float) -> float:
+        """The same for one arm and one context (d,)."""
+        bound = float(context @ (self.inverse[arm] @ context))
+        if self.gamma != 1.0:
+            bound *= self.gamma ** min(0.0, float(self.since[arm] - self.ahead[arm]) - clock)
+        return min(bound, float(context @ context) / self.ridge)
 
     def add(self, arm: int, context: Array, clock: float, residuals: Array) -> None:
         """Learn one observation.
@@ -104,15 +109,14 @@ class Regression:
         if self._local(arm, clock) - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
             self.refresh(arm, clock)
         weight = self._weight(arm, clock)
-        gain = self.inverse[arm] @ context
-        spread = 1.0 + weight * float(gain @ context)
-        error = residuals - self.weights[arm] @ context
-        scaled = (weight / spread) * gain
-        self.weights[arm] += error[:, None] * scaled
-        self.inverse[arm] -= gain[:, None] * scaled
+        inverse, weights, gram, moments = self.inverse[arm], self.weights[arm], self.gram[arm], self.moments[arm]
+        gain = inverse @ context
+        scaled = (weight / (1.0 + weight * float(gain @ context))) * gain
+        weights += (residuals - weights @ context)[:, None] * scaled
+        inverse -= gain[:, None] * scaled
         weighted = weight * context
-        self.gram[arm] += context[:, None] * weighted
-        self.moments[arm] += residuals[:, None] * weighted
+        gram += context[:, None] * weighted
+        moments += residuals[:, None] * weighted
         self.updates[arm] += 1
 
     def correct(self, arm: int, context: Array, clock: float, change: Array) -> None:

@@ -62,7 +62,5 @@ class Policy(Protocol):
 
 def best_of(scores: Array) -> Array:
     """All probability on the highest score, split evenly among equals: shape (n,)."""
-    target = np.zeros(len(scores))
-    ties = np.flatnonzero(scores == scores.max())
-    target[ties] = 1.0 / len(ties)
-    return target
+    ties = scores == scores.max()
+    return ties / np.count_nonzero(ties)

@@ -207,3 +207,12 @@ def test_threads_share_a_router():
 def test_a_decision_reads_well():
     decision: Decision = Router(ARMS).decide("x")
     assert decision.arm in repr(decision)
+
+
+def test_the_order_of_candidates_does_not_mix_up_arms():
+    one, two = taught(seed=1), taught(seed=1)
+    forwards = one.decide("some text", ["small", "middle", "large"])
+    backwards = two.decide("some text", ["large", "middle", "small"])
+    assert list(backwards.scores) == ["large", "middle", "small"]
+    for name, row in forwards.scores.items():
+        assert row == pytest.approx(backwards.scores[name], abs=1e-12)
