@@ -172,8 +172,18 @@ def date_math(
     Raises:
         ToolError: a date or period that can not be read, or a part that is missing.
     """
-    given, text = _DATE_OPERATIONS[operation](date, other)
-    return ToolResult(given, text, (("tool:date_math", text),))
+    return _dated(*_DATE_OPERATIONS[operation](date, other))
+
+
+def _dated(given: JSON, text: str) -> ToolResult:
+    """A result of ``date_math``; its short answer is the first value, in words."""
+    name, first = next(iter(given.items()))
+    if "text" in given:
+        first = given["text"]
+    elif name == "days":
+        first = f"{first} day{'' if abs(int(first)) == 1 else 's'}"
+    answer = {True: "yes", False: "no"}[first] if isinstance(first, bool) else str(first)
+    return ToolResult(given, text, (("tool:date_math", text),), answer)
 
 
 def _difference(date: str, other: str) -> tuple[JSON, str]:
@@ -317,8 +327,7 @@ def _date_phrase(text: str) -> ToolResult | None:
         if match is None:
             continue
         try:
-            given, found = _DATE_OPERATIONS[operation](match.expand(date), match.expand(other))
+            return _dated(*_DATE_OPERATIONS[operation](match.expand(date), match.expand(other)))
         except ToolError:
             continue
-        return ToolResult(given, found, (("tool:date_math", found),))
     return None

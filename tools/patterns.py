@@ -35,7 +35,9 @@ def matcher(pattern: str, seconds: float) -> tuple[Callable[[str], bool], str]:
         return _literal(pattern), note
     counts = [int(max(n, m or "1", key=int)) for n, m in re.findall(r"\{(\d{1,9})(?:,(\d{1,9})?)?\}", pattern)]
     if math.prod(counts) > MAX_REPEATS:
-        raise ToolError(f"the pattern's counts multiply to more than {MAX_REPEATS}: compiling it could take forever")
+        raise ToolError(
+            f"the pattern's counts multiply to more than {MAX_REPEATS}: compiling it could take forever"
+        )
     if re.search(r"\(\?(?:R|[-+]?\d|&|P>)", pattern):
         raise ToolError("patterns that call themselves, such as (?R), are not taken: they can use all memory")
     flags = 0 if re.search(r"[A-Z]", re.sub(r"\\[A-Z]", "", pattern)) else library.IGNORECASE

@@ -40,7 +40,7 @@ class ToolResult:
         value: plain JSON value.
         text: the same for a reader or a model.
         evidence: (source, text) pairs that the value rests on; the runtime gives them ids.
-        answer: the short answer in it, where the call was a question with one: ``397.8`` of ``17% of 2340 = 397.8``.
+        answer: the short answer in it, where the call has one: ``397.8`` of ``17% of 2340 = 397.8``.
     """
 
     value: Any

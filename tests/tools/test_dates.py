@@ -126,6 +126,20 @@ def test_date_math_errors(operation: str, day: str, other: str, message: str) ->
         run(operation, day, other)
 
 
+@pytest.mark.parametrize(
+    ("operation", "day", "other", "answer"),
+    [
+        ("difference", "2024-01-01", "2024-01-02", "1 day"),
+        ("difference", "9:15", "17:40", "8 h 25 min"),
+        ("add", "14:50", "3h 25min", "18:15"),
+        ("leap_year", "2024", "", "yes"),
+        ("days_in_month", "Feb 2024", "", "29 days"),
+    ],
+)
+def test_short_answers(operation: str, day: str, other: str, answer: str) -> None:
+    assert run(operation, day, other).answer == answer
+
+
 def test_today_is_said() -> None:
     result = run("add", "today", "1 day")
     assert result.value["result"] == (date.today() + timedelta(days=1)).isoformat()
