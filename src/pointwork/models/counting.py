@@ -41,6 +41,7 @@ class _Encoding(Protocol):
     def encode_ordinary(self, text: str) -> list[int]: ...
 
 
+@functools.lru_cache(maxsize=1024)  # an agent's conversation is counted anew at every turn
 def bound(text: str) -> int:
     """Most tokens that a tokenizer in use today makes of a text. The first call takes about 60 ms."""
     size = len(text.encode("utf-8", "replace"))
