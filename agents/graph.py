@@ -1,6 +1,6 @@
 """The LangGraph graph: plan → work (one Send per ready subtask) → verify → (work again | plan again | answer)."""
 
-from typing import Any, cast
+from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
@@ -8,7 +8,7 @@ from langgraph.types import Send
 from pointwork.agents.nodes import Nodes
 from pointwork.agents.plan import Plan, Subtask
 from pointwork.agents.services import Services
-from pointwork.agents.state import State, TaskInput, TaskOutput, Try
+from pointwork.agents.state import State, TaskInput, TaskOutput, results_of_round
 
 # Tries of one subtask: on a second arm where the first failed; then the plan itself is doubted.
 MAX_TRIES = 2
@@ -43,12 +43,7 @@ def next_step(services: Services, state: State) -> list[Send] | str:
     plan = Plan.from_json(state["plan"])
     if state.get("spent_all") or not plan.subtasks:
         return "answer"
-    prefix = f"p{state['round']}."
-    results = {
-        key.removeprefix(prefix): cast(Try, value)
-        for key, value in state.get("results", {}).items()
-        if key.startswith(prefix)
-    }
+    results = results_of_round(state)
     answers = {name: tried["text"] for name, tried in results.items() if tried["status"] == "ok"}
     sends: list[Send] = []
     lost = False
@@ -82,13 +77,7 @@ def _send(state: State, subtask: Subtask, answers: dict[str, str], attempt: int,
             "run_id": state.get("run_id"),
             "key": key,
             "attempt": attempt,
-            "subtask": {
-                "id": subtask.id,
-                "text": subtask.text,
-                "capability": subtask.capability,
-                "needs": list(subtask.needs),
-                "answer_type": subtask.answer_type,
-            },
+            "subtask": subtask.as_json(),
             "answers": {need: answers[need] for need in subtask.needs},
             "facts": [*state.get("known", []), *facts],
             "excluded": excluded,

@@ -134,11 +134,11 @@ async def _ask_call(
             result = await _try_call(job, tool, arguments, attempt)
             if result is not None:
                 return result
-            problem = attempt.calls[-1][2] or ""
+            problem = attempt.calls[-1][2]
         messages = [
             *messages,
             Message(role="assistant", content=completion.text),
-            Message(role="user", content=f"That did not work: {problem[:300]} Call again, corrected."),
+            Message(role="user", content=f"That did not work: {(problem or '')[:300]} Call again, corrected."),
         ]
     return None
 

@@ -10,12 +10,12 @@ from sqlalchemy import update
 
 from pointwork.agents.judge import judge
 from pointwork.agents.loop import Attempt, Job, work
+from pointwork.agents.outcome import build_result, progress
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
-from pointwork.agents.result import Cost, Decided, Result, Status
 from pointwork.agents.runs import open_run
 from pointwork.agents.services import ArmSpec, Services, Work
-from pointwork.agents.state import State, Try
+from pointwork.agents.state import State, Try, Update, updated
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolError
@@ -26,7 +26,7 @@ from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
 from pointwork.router import Outcome
 from pointwork.store.tables import runs
-from pointwork.tools import Evidence, Tool, ToolResult
+from pointwork.tools import Tool, ToolResult
 
 # A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
 RELEVANT = 0.5
@@ -40,7 +40,7 @@ class Nodes:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    async def plan(self, state: State) -> State:
+    async def plan(self, state: State) -> Update:
         """Make the plan, or after a failure the next one."""
         services = self.services
         run_id = open_run(services, state)
@@ -50,7 +50,7 @@ class Nodes:
         known = list(state.get("known", []))
         report = ""
         if again:
-            solved, open_questions = _progress(state)
+            solved, open_questions = progress(state)
             known += [[f"answer:{question}", text] for question, text in solved]
             report = "Known: " + ("; ".join(f"{q} {t}" for q, t in solved) or "nothing")
             report += ". Open: " + "; ".join(open_questions)
@@ -77,11 +77,11 @@ class Nodes:
         _emit("plan", run_id=run_id, plan=plan.as_json(), again=again)
         return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known}
 
-    async def work(self, payload: dict[str, Any]) -> State:
+    async def work(self, payload: dict[str, Any]) -> Update:
         """Do one subtask once, on the arm that the router picks."""
         services = self.services
         run_id, key, attempt_number = payload["run_id"], payload["key"], payload["attempt"]
-        subtask = Subtask(**{**payload["subtask"], "needs": tuple(payload["subtask"]["needs"])})
+        subtask = Subtask.from_json(payload["subtask"])
         question = fill_references(subtask.text, payload["answers"])
         account = services.ledger.open(run_id).child("subtask", f"{key}#{attempt_number}")
         left = account.remaining()
@@ -132,17 +132,18 @@ class Nodes:
         try:
             attempt = await work(job)
         except BudgetExceeded as error:
-            tried |= {"status": "budget", "why": str(error)}
+            tried = updated(tried, status="budget", why=str(error))
         except (AgentError, ProviderError, ToolError) as error:
-            tried |= {"status": "error", "why": str(error)}
+            tried = updated(tried, status="error", why=str(error))
         else:
-            tried |= {
-                "text": attempt.text,
-                "evidence": [[source, text[:EVIDENCE_SHOWN]] for source, text in attempt.evidence],
-                "calls": [list(call) for call in attempt.calls],
-                "computed": attempt.computed,
-            }
-        tried |= {"usd": to_usd(account.spent().usd_nano), "seconds": time.time() - started}
+            tried = updated(
+                tried,
+                text=attempt.text,
+                evidence=[[source, text[:EVIDENCE_SHOWN]] for source, text in attempt.evidence],
+                calls=[list(call) for call in attempt.calls],
+                computed=attempt.computed,
+            )
+        tried = updated(tried, usd=to_usd(account.spent().usd_nano), seconds=time.time() - started)
         return {"results": {key: tried}, "tries": {f"{key}#{attempt_number}": tried}}
 
     def _job(
@@ -179,7 +180,7 @@ class Nodes:
             max_turns=services.settings.run.max_turns,
         )
 
-    async def verify(self, state: State) -> State:
+    async def verify(self, state: State) -> Update:
         """Check what is new, tell the router, and say where the run stands."""
         services = self.services
         plan = Plan.from_json(state["plan"])
@@ -194,7 +195,7 @@ class Nodes:
                 tried = await self._check(state, by_id[tried["subtask"]], tried)
             if tried["status"] == "budget":
                 spent_all = tried["why"]
-            tried = cast(Try, {**tried, "checked": True})
+            tried = updated(tried, checked=True)
             checked[key] = tried
             self._learn(tried)
             _emit("subtask_finished", **{k: v for k, v in tried.items() if k not in ("facts", "evidence", "calls")})
@@ -223,8 +224,8 @@ class Nodes:
             verdict = await judge(services, account, state.get("run_id", ""), tried)
             failed += [] if verdict.passed else [verdict]
         if failed:
-            return {**tried, "status": "failed", "why": "; ".join(f"{check.name}: {check.why}" for check in failed)}
-        return {**tried, "status": "ok"}
+            return updated(tried, status="failed", why="; ".join(f"{check.name}: {check.why}" for check in failed))
+        return updated(tried, status="ok")
 
     def _learn(self, tried: Try) -> None:
         quality = {"ok": 1.0, "failed": 0.0, "error": 0.0}.get(tried["status"])
@@ -239,7 +240,7 @@ class Nodes:
             source="check",
         )
 
-    async def answer(self, state: State) -> State:
+    async def answer(self, state: State) -> Update:
         """Put the answers together, store the result, remember it."""
         services = self.services
         result = build_result(services, state)
@@ -275,80 +276,3 @@ def _emit(event: str, **values: Any) -> None:
 def _shown(item: Item) -> str:
     """A recalled item for a prompt; what outsiders wrote comes fenced."""
     return quoting.block(item) if item.trust in UNTRUSTED else item.text
-
-
-def _progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
-    """Answered subtasks as (question, answer), and what is still open."""
-    solved: list[tuple[str, str]] = []
-    still_open: list[str] = []
-    for subtask in Plan.from_json(state["plan"]).subtasks:
-        tried = state.get("results", {}).get(f"p{state['round']}.{subtask.id}")
-        if tried is not None and tried["status"] == "ok":
-            solved.append((tried["question"], tried["text"]))
-        else:
-            still_open.append(subtask.text)
-    return solved, still_open
-
-
-def build_result(services: Services, state: State) -> Result:
-    """The result of a run from its final (or interrupted) state."""
-    run_id = state.get("run_id", "")
-    plan = Plan.from_json(state["plan"])
-    prefix = f"p{state['round']}."
-    results: dict[str, Try] = {
-        key.removeprefix(prefix): value for key, value in state.get("results", {}).items() if key.startswith(prefix)
-    }
-    missing = [
-        f"{subtask.id} ({subtask.text}): {results[subtask.id]['why'] if subtask.id in results else 'not begun'}"
-        for subtask in plan.subtasks
-        if subtask.id not in results or results[subtask.id]["status"] != "ok"
-    ]
-    spent_all = state.get("spent_all", "")
-    status: Status = "budget_exhausted" if spent_all else ("failed" if missing or not plan.subtasks else "ok")
-    if spent_all and not plan.subtasks:
-        missing = [f"the plan: {spent_all}"]
-    sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
-    if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
-        sinks = [tried for tried in results.values() if tried["status"] == "ok"]
-    account = services.ledger.open(run_id)
-    row = services.store.row(runs.select().where(runs.c.id == run_id))
-    return Result(
-        text="; ".join(tried["text"] for tried in sinks if tried["text"]),
-        status=status,
-        run_id=run_id,
-        cost=Cost.of(account.spent(), time.time() - (row["created"] if row else time.time())),
-        plan=plan,
-        decisions=tuple(_decided(tried) for tried in state.get("tries", {}).values()),
-        evidence=_evidence(list(results.values())),
-        missing=tuple(missing),
-    )
-
-
-def _best(state: State, tried: Try) -> Try:
-    """Of the tries of a subtask the one that is ok; else, one that found something before one out of the blue."""
-    tries: list[Try] = [t for t in state.get("tries", {}).values() if t["key"] == tried["key"] and t["text"]]
-    return max(tries, key=lambda t: (t["status"] == "ok", bool(t["evidence"]), -t["attempt"]), default=tried)
-
-
-def _decided(tried: Try) -> Decided:
-    return Decided(
-        id=tried["decision"],
-        subtask=tried["key"],
-        arm=tried["arm"],
-        propensity=tried["propensity"],
-        tiers=tried["tiers"],
-        status=tried["status"],
-        usd=tried["usd"],
-        seconds=round(tried["seconds"], 3),
-    )
-
-
-def _evidence(tries: Sequence[Try]) -> tuple[Evidence, ...]:
-    pieces: dict[tuple[str, str], None] = {}
-    for tried in tries:
-        if tried["status"] == "ok":
-            pieces |= dict.fromkeys((source, text) for source, text in tried["evidence"])
-            pieces |= dict.fromkeys(
-                (source, text) for source, text in tried["facts"] if source.startswith("memory:")
-            )
-    return tuple(Evidence(f"e{number}", source, text) for number, (source, text) in enumerate(pieces, 1))

@@ -36,6 +36,15 @@ class Subtask:
     needs: tuple[str, ...] = ()
     answer_type: str = "text"
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Subtask":
+        """From its plain JSON form."""
+        return cls(value["id"], value["text"], value["capability"], tuple(value["needs"]), value["answer_type"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {**asdict(self), "needs": list(self.needs)}
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -54,17 +63,16 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types, for the store and the graph's state."""
-        value = asdict(self)
-        value["subtasks"] = [
-            {**subtask, "needs": list(subtask["needs"])} for subtask in cast(Sequence[Any], value["subtasks"])
-        ]
-        value["problems"] = list(self.problems)
-        return value
+        return {
+            "subtasks": [subtask.as_json() for subtask in self.subtasks],
+            "author": self.author,
+            "problems": list(self.problems),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Plan":
         """The inverse of ``as_json``."""
-        subtasks = tuple(Subtask(**{**row, "needs": tuple(row["needs"])}) for row in value["subtasks"])
+        subtasks = tuple(Subtask.from_json(row) for row in value["subtasks"])
         return cls(subtasks, value["author"], tuple(value["problems"]))
 
     def sinks(self) -> list[Subtask]:

@@ -90,7 +90,7 @@ class Services:
         for role in agent.roles:
             models.setdefault(self.models.client(role).name, role)
         # without tools there is nothing to loop over
-        modes = [mode for mode in agent.modes if agent.tools or mode != "agentic"]
+        modes: list[Mode] = [mode for mode in agent.modes if agent.tools or mode != "agentic"]
         if not modes:
             raise UsageError(f"agent {agent.name!r} has no tools, so the agentic mode alone can not work")
         return [

@@ -1,6 +1,6 @@
 """The graph's state: plain JSON types only, so that any checkpointer can keep it."""
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Required, TypedDict, cast
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -11,7 +11,7 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 class TaskInput(TypedDict, total=False):
     """What the graph takes: ``task`` is enough."""
 
-    task: str
+    task: Required[str]
     thread: str | None
     root: str | None
     budget: dict[str, float | int | None]
@@ -28,8 +28,12 @@ class TaskOutput(TypedDict, total=False):
     missing: list[str]
 
 
+# What a node returns: the keys that it changes.
+Update = dict[str, Any]
+
+
 class State(TaskInput, TaskOutput, total=False):
-    """What lies between.
+    """What lies between; ``plan`` and ``round`` are there from the first node on.
 
     Attributes:
         plan: ``Plan.as_json``.
@@ -40,8 +44,8 @@ class State(TaskInput, TaskOutput, total=False):
         spent_all: the limit that ended the run, in words; empty while there is budget.
     """
 
-    plan: dict[str, Any]
-    round: int
+    plan: Required[dict[str, Any]]
+    round: Required[int]
     results: Annotated[dict[str, Any], merged]
     tries: Annotated[dict[str, Any], merged]
     known: list[list[str]]
@@ -76,3 +80,18 @@ class Try(TypedDict):
     usd: float
     seconds: float
     excluded: list[str]
+
+
+def updated(tried: Try, **values: Any) -> Try:
+    """A copy with some values changed."""
+    return cast(Try, {**tried, **values})
+
+
+def results_of_round(state: State) -> dict[str, Try]:
+    """The latest try of each subtask of the current plan, by subtask."""
+    prefix = f"p{state['round']}."
+    return {
+        key.removeprefix(prefix): cast(Try, value)
+        for key, value in state.get("results", {}).items()
+        if key.startswith(prefix)
+    }

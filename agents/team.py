@@ -7,6 +7,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Coroutine, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,6 +34,9 @@ from pointwork.store.tables import runs
 MAX_TASK_CHARS = 20_000
 
 T = TypeVar("T")
+
+# None ends it
+Events = queue.Queue[dict[str, Any] | None]
 
 
 class Team:
@@ -153,7 +157,8 @@ class Team:
         ``answer`` as dictionaries with the key ``event``; the last one carries the result as JSON.
         """
         arguments = self._arguments(task, budget, thread, root)
-        yield from self._stream(lambda events: self._run(*arguments, events=events))
+        events = Events()
+        yield from self._stream(events, self._run(*arguments, events=events))
 
     def resume(self, run_id: str) -> Result:
         """Go on with a run that was interrupted or killed; of a finished run, its result.
@@ -165,7 +170,8 @@ class Team:
 
     def stream_resume(self, run_id: str) -> Generator[dict[str, Any], None, None]:
         """``resume``, yielding events as ``stream`` does."""
-        yield from self._stream(lambda events: self._resume(run_id, events=events))
+        events = Events()
+        yield from self._stream(events, self._resume(run_id, events=events))
 
     def feedback(self, run_id: str, reward: float) -> int:
         """Say how good a run's answer was; the router learns it for the decisions that led to it.
@@ -219,13 +225,13 @@ class Team:
         return _checked_task(task), limits, thread, str(folder)
 
     async def _run(
-        self, task: str, budget: Budget, thread: str | None, root: str, events: "queue.Queue[Any] | None" = None
+        self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | None" = None
     ) -> Result:
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         _put(events, {"event": "run", "run_id": run_id})
         return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)
 
-    async def _resume(self, run_id: str, events: "queue.Queue[Any] | None" = None) -> Result:
+    async def _resume(self, run_id: str, events: "Events | None" = None) -> Result:
         run = find_run(self.store, run_id)
         _put(events, {"event": "run", "run_id": run["id"]})
         if run["result"] is not None and run["status"] != "interrupted":
@@ -236,7 +242,7 @@ class Team:
         begun = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         return await self._drive(run["id"], None if state.values else begun, events)
 
-    async def _drive(self, run_id: str, inputs: dict[str, Any] | None, events: "queue.Queue[Any] | None") -> Result:
+    async def _drive(self, run_id: str, inputs: dict[str, Any] | None, events: "Events | None") -> Result:
         graph = await self._checkpointed()
         config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
         self._mark(run_id, "running")
@@ -275,10 +281,12 @@ class Team:
             self._worker.drain()
             raise
 
-    def _stream(self, start: Any) -> Generator[dict[str, Any], None, None]:
-        events: queue.Queue[Any] = queue.Queue()
-        job = self._worker.submit(start(events))
-        job.add_done_callback(lambda _: events.put(None))
+    def _stream(self, events: "Events", work: Coroutine[Any, Any, Result]) -> Generator[dict[str, Any], None, None]:
+        def ended(_: object) -> None:
+            events.put(None)
+
+        job = self._worker.submit(work)
+        job.add_done_callback(ended)
         try:
             while (event := events.get()) is not None:
                 yield event
@@ -296,7 +304,7 @@ class _Loop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T] | Any":
+    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -328,7 +336,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def _put(events: "queue.Queue[Any] | None", event: Any) -> None:
+def _put(events: "Events | None", event: Any) -> None:
     if events is not None:
         events.put(event)
 

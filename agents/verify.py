@@ -8,8 +8,8 @@ from pointwork.agents.loop import Attempt
 from pointwork.text import tokenize
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
-_COMMON = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "24", "30", "31", "52", "60", "100"}
-_COMMON |= {"360", "365", "366", "1000", "1024", "3600", "10000", "1000000"}
+_COMMON = {str(number) for number in (*range(11), 12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 1024, 3600)}
+_COMMON.update({"10000", "1000000"})
 
 # Share of an answer's content words that must stand in its evidence.
 GROUNDED = 0.6
@@ -104,11 +104,35 @@ def _numbers(text: str) -> set[str]:
     return found
 
 
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-_WORDS += " seventeen eighteen nineteen twenty"
-_SPELLED = {word: str(value) for value, word in enumerate(_WORDS.split())}
-_SPELLED |= {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80"}
-_SPELLED |= {"ninety": "90", "hundred": "100", "thousand": "1000", "dozen": "12", "half": "0.5", "quarter": "0.25"}
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *(
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ),
+)
+_SPELLED = {word: str(value) for value, word in enumerate(_SMALL)} | {
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
+    "hundred": "100",
+    "thousand": "1000",
+    "dozen": "12",
+    "half": "0.5",
+    "quarter": "0.25",
+}
 
 
 def _spelled(text: str) -> set[str]:

@@ -56,3 +56,8 @@ def test_texts_that_share_words_are_nearer():
 def test_an_embedding_needs_a_dimension():
     with pytest.raises(UsageError, match="at least 1 dimension"):
         HashingEmbedder(0)
+
+
+def test_hostile_text_is_only_text():
+    vectors = HashingEmbedder(8).embed(["\ud800 broken", "x" * 1_000_000, "\x00"])
+    assert np.isfinite(vectors).all()

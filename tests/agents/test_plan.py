@@ -13,9 +13,7 @@ ABLE = ["math", "lookup"]
 TASK = "Find the price of the Rowan bench in catalogue.md and then multiply it by 12."
 
 
-def row(
-    task: str, capability: str = "math", needs: list[int] | None = None, answer: str = "text"
-) -> dict[str, Any]:
+def row(task: str, capability: str = "math", answer: str = "text") -> dict[str, Any]:
     return {"task": task, "capability": capability, "answer": answer}
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import select
@@ -289,11 +289,14 @@ def test_the_graph_is_a_node_in_another_graph(store: Store) -> None:
         text: str
         shouted: str
 
+    def shout(state: Outer) -> Outer:
+        return {"shouted": state.get("text", "").upper() + "!"}
+
     client = ScriptedClient([says(call("multiply", a=9, b=2))])
     with client, team(client, store) as made:
         graph: Any = StateGraph(Outer)
         graph.add_node("team", made.graph)
-        graph.add_node("shout", lambda state: {"shouted": state["text"].upper() + "!"})  # pyright: ignore[reportUnknownLambdaType]
+        graph.add_node("shout", shout)
         graph.add_edge(START, "team")
         graph.add_edge("team", "shout")
         graph.add_edge("shout", END)
@@ -379,9 +382,9 @@ def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
     [
         (lambda: Agent("a b", "x", ("c",)), "name"),
         (lambda: Agent("a", "x", ()), "capabilities"),
-        (lambda: Agent("a", "x", "c"), "capabilities"),
+        (lambda: Agent("a", "x", cast(Any, "c")), "capabilities"),
         (lambda: Agent("a", "x", ("c",), (measure, measure)), "two tools"),
-        (lambda: Agent("a", "x", ("c",), modes=("fast",)), "unknown mode"),
+        (lambda: Agent("a", "x", ("c",), modes=cast(Any, ("fast",))), "unknown mode"),
         (lambda: Team([], store="sqlite://"), "at least one agent"),
         (lambda: Team([Agent("a", "x", ("c",))] * 2, store="sqlite://"), "same name"),
     ],

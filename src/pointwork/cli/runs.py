@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from pointwork.cli.output import ago, money, out, print_json, table
-from pointwork.cli.run import draw, finish
+from pointwork.cli.running import draw, finish
 from pointwork.cli.team import open_team
 
 app = typer.Typer(help="Runs in the store: list, show, resume.", no_args_is_help=True)
@@ -88,7 +88,7 @@ def show(run_id: RunId, json: Json = False) -> None:
                 (step["prompt_tokens"] or 0) + (step["completion_tokens"] or 0),
                 money((step["usd_nano"] or 0) / 1e9),
                 f"{step['seconds']:.1f}",
-                " ".join(str(step["error"] or (step["output"] or {}).get("text", "")).split())[:60],
+                _said(step["error"], step["output"]),
             )
             for step in found["steps"]
         ],
@@ -101,12 +101,17 @@ def show(run_id: RunId, json: Json = False) -> None:
                 call["tool"],
                 call["status"],
                 str(call["arguments"])[:60],
-                str(call["error"] or (call["result"] or {}).get("text", ""))[:60],
+                _said(call["error"], call["result"]),
             )
             for call in found["tool_calls"]
         ],
         "no tool calls",
     )
+
+
+def _said(error: str | None, output: dict[str, Any] | None) -> str:
+    text = error if error else str(output["text"]) if output and "text" in output else ""
+    return " ".join(text.split())[:60]
 
 
 @app.command(epilog="Example: [bold]pointwork runs resume 019a3f[/bold]")

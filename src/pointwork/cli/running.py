@@ -34,19 +34,14 @@ def run(
 
     Exit code 0: answered. 1: an answer failed its checks, or none came. 2: wrong usage. 3: the budget ended it.
     """
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from pointwork.budgets import Budget
 
-    given = {
-        "usd": budget_usd,
-        "seconds": budget_seconds,
-        "tokens": budget_tokens,
-    }
-    limits = {name: value for name, value in given.items() if value is not None}
-    Budget(**limits)  # wrong limits are told before anything is loaded
+    asked = Budget(usd=budget_usd, seconds=budget_seconds, tokens=budget_tokens)
     with open_team(quiet=json) as team:
-        budget = replace(team.settings.default_budget(), **limits)
+        given = {name: value for name, value in asdict(asked).items() if value is not None}
+        budget = replace(team.settings.default_budget(), **given)
         finish(draw(team.stream(task, budget=budget, thread=thread, root=root), quiet=json), json)
 
 

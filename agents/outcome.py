@@ -1,0 +1,86 @@
+"""What a run has come to: its result and its progress, read off the graph's state."""
+
+import time
+from collections.abc import Sequence
+
+from pointwork.agents.plan import Plan
+from pointwork.agents.result import Cost, Decided, Result, Status
+from pointwork.agents.services import Services
+from pointwork.agents.state import State, Try, results_of_round
+from pointwork.store.tables import runs
+from pointwork.tools import Evidence
+
+
+def progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
+    """Answered subtasks as (question, answer), and what is still open."""
+    solved: list[tuple[str, str]] = []
+    still_open: list[str] = []
+    results = results_of_round(state)
+    for subtask in Plan.from_json(state["plan"]).subtasks:
+        tried = results.get(subtask.id)
+        if tried is not None and tried["status"] == "ok":
+            solved.append((tried["question"], tried["text"]))
+        else:
+            still_open.append(subtask.text)
+    return solved, still_open
+
+
+def build_result(services: Services, state: State) -> Result:
+    """The result of a run from its final (or interrupted) state."""
+    run_id = state.get("run_id", "")
+    plan = Plan.from_json(state["plan"])
+    results = results_of_round(state)
+    missing = [
+        f"{subtask.id} ({subtask.text}): {results[subtask.id]['why'] if subtask.id in results else 'not begun'}"
+        for subtask in plan.subtasks
+        if subtask.id not in results or results[subtask.id]["status"] != "ok"
+    ]
+    spent_all = state.get("spent_all", "")
+    status: Status = "budget_exhausted" if spent_all else ("failed" if missing or not plan.subtasks else "ok")
+    if spent_all and not plan.subtasks:
+        missing = [f"the plan: {spent_all}"]
+    sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
+    if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
+        sinks = [tried for tried in results.values() if tried["status"] == "ok"]
+    account = services.ledger.open(run_id)
+    row = services.store.row(runs.select().where(runs.c.id == run_id))
+    return Result(
+        text="; ".join(tried["text"] for tried in sinks if tried["text"]),
+        status=status,
+        run_id=run_id,
+        cost=Cost.of(account.spent(), time.time() - (row["created"] if row else time.time())),
+        plan=plan,
+        decisions=tuple(_decided(tried) for tried in state.get("tries", {}).values()),
+        evidence=_evidence(list(results.values())),
+        missing=tuple(missing),
+    )
+
+
+def _best(state: State, tried: Try) -> Try:
+    """Of the tries of a subtask the one that is ok; else, one that found something before one out of the blue."""
+    tries: list[Try] = [t for t in state.get("tries", {}).values() if t["key"] == tried["key"] and t["text"]]
+    return max(tries, key=lambda t: (t["status"] == "ok", bool(t["evidence"]), -t["attempt"]), default=tried)
+
+
+def _decided(tried: Try) -> Decided:
+    return Decided(
+        id=tried["decision"],
+        subtask=tried["key"],
+        arm=tried["arm"],
+        propensity=tried["propensity"],
+        tiers=tried["tiers"],
+        status=tried["status"],
+        usd=tried["usd"],
+        seconds=round(tried["seconds"], 3),
+    )
+
+
+def _evidence(tries: Sequence[Try]) -> tuple[Evidence, ...]:
+    pieces: dict[tuple[str, str], None] = {}
+    for tried in tries:
+        if tried["status"] == "ok":
+            pieces |= dict.fromkeys((source, text) for source, text in tried["evidence"])
+            pieces |= dict.fromkeys(
+                (source, text) for source, text in tried["facts"] if source.startswith("memory:")
+            )
+    return tuple(Evidence(f"e{number}", source, text) for number, (source, text) in enumerate(pieces, 1))
