@@ -319,6 +319,13 @@ class Core:
         self.active.append(True)
         self.arms_changed()
 
+    def reprice(self, arm: Arm) -> None:
+        """Take over new properties of a known arm; where its price changed, predicted costs follow at once."""
+        slot = self.slots[arm.name]
+        self.arms[slot] = arm
+        if self._estimates is not None:
+            self._estimates.prior[slot, 1] = log_cost(arm.expected_usd)
+
     def retire_arm(self, name: str) -> None:
         """Choose this arm no more; its pending outcomes are still learnt.
 

@@ -40,6 +40,25 @@ def rows_then(arm: str, propensities: Mapping[str, float], scores: Mapping[str, 
     )
 
 
+def rows_of_arms(core: Core) -> list[Row]:
+    """How each arm has been doing: one row per arm, in the order they were added."""
+    health, rows = core.health, list[Row]()
+    for slot, arm in enumerate(core.arms):
+        rows.append(
+            {
+                "arm": arm.name,
+                "in_use": core.active[slot],
+                "health": health.names(np.array([slot]))[0],
+                "success": float(health.success[slot]),
+                "graded": int(health.grades[slot]),
+                "seconds": float(health.seconds[slot]),
+                "load": int(health.load[slot]),
+                "usd_per_mtok": arm.usd_per_mtok,
+            }
+        )
+    return rows
+
+
 def _rows(core: Core, judged: Judged) -> list[Row]:
     health, weight = core.health.names(judged.slots), core.pacer.weight
     rows = zip(judged.names, judged.probabilities.tolist(), judged.table.tolist(), health, strict=True)

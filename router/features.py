@@ -22,14 +22,18 @@ _BIAS, _TEXT, _SHAPE, _STATE = 1.0, 1.0, 0.5, 0.5
 
 _LONG = math.log1p(8000)
 _DIGIT = re.compile(r"\d")
-_CODE = re.compile(r"```|\bdef \w+\(|\bclass \w+|\breturn\b|[{};]\s*$|=>|==|\w+\(\w*\)|</\w+>|\bSELECT\b", re.M)
-_MATHS = re.compile(r"\d\s*[-+*/^=%<>]\s*\d|\\frac|\bsum\b|\bpercent|\baverage\b|\bsolve\b", re.I)
+_CODE = re.compile(
+    r"```|\bdef \w+\(|\bclass \w+|\breturn\b|[{};][ \t]{0,8}$|=>|==|\w\(\w*\)|</\w+>|\bSELECT\b", re.M
+)
+_MATHS = re.compile(r"\d ?[-+*/^=%<>] ?\d|\\frac|\bsum\b|\bpercent|\baverage\b|\bsolve\b", re.I)
 _QUANTITY = re.compile(r"\bhow (?:many|much|long|far|old)\b|\bcalculate\b|\bcompute\b|\bcount\b", re.I)
 _FACT = re.compile(r"\b(?:who|when|where|which|what)\b", re.I)
 _REASON = re.compile(r"\b(?:why|how|explain|compare|prove|analy[sz]e)\b", re.I)
 _MAKE = re.compile(r"\b(?:write|summari[sz]e|translate|rewrite|draft|list|generate|create)\b", re.I)
-_CHOICE = re.compile(r"^\s*\(?[A-D][).:]\s", re.M)
+_CHOICE = re.compile(r"^[ \t]{0,8}\(?[A-D][).:]\s", re.M)
 _KINDS = (_CODE, _MATHS, _QUANTITY, _FACT, _REASON, _MAKE, _CHOICE)
+# Characters of a text that are looked at, beyond its length.
+_LOOK = 20_000
 # length, share of digits, any digit, the kinds, a question mark
 SHAPE = 3 + len(_KINDS) + 1
 SHAPE_VERSION = "shape1"
@@ -37,10 +41,11 @@ SHAPE_VERSION = "shape1"
 
 def shape_of(text: str) -> Array:
     """Length, digits, code and question-type flags of a text: shape (SHAPE,), each in [0, 1]."""
+    whole, text = len(text), text[:_LOOK]
     size = len(text)
     digits = len(_DIGIT.findall(text))
     flags = [1.0 if kind.search(text) else 0.0 for kind in _KINDS]
-    length = min(1.0, math.log1p(size) / _LONG)
+    length = min(1.0, math.log1p(whole) / _LONG)
     asks = 1.0 if "?" in text else 0.0
     return np.array([length, digits / size if size else 0.0, min(1.0, float(digits)), *flags, asks])
 
@@ -74,7 +79,7 @@ class Features:
         """The inner block of a text: shape (inner,)."""
         assert self.embedder is not None
         inner = np.empty(self.inner)
-        inner[: self.embedder.dims] = self.embedder.embed([text])[0]
+        inner[: self.embedder.dims] = self.embedder.embed([text[:_LOOK]])[0]
         inner[: self.embedder.dims] *= _TEXT * self._unit
         inner[self.embedder.dims :] = shape_of(text) * self._shape
         return inner

@@ -59,7 +59,7 @@ class Pacer:
         """λ: quality that spending one request's budget must be worth."""
         if self.budget is None:
             return 0.0
-        dual = self.dual + max(0.0, self.debt) / _PATIENCE
+        dual = min(_MOST, self.dual + max(0.0, self.debt) / _PATIENCE)
         return dual * max(self.quality_spread, _LEAST_SPREAD) / max(self.cost_spread, 1e-9)
 
     def price(self, cost: Array) -> Array:

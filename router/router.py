@@ -15,7 +15,7 @@ from pointwork.router import persistence
 from pointwork.router.arms import Arm
 from pointwork.router.core import Core, as_ints
 from pointwork.router.decisions import Decision, Outcome, is_decision_id
-from pointwork.router.explain import rows_now, rows_then
+from pointwork.router.explain import rows_now, rows_of_arms, rows_then
 from pointwork.router.features import Array, as_features, share
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy, make
@@ -120,16 +120,16 @@ class Router:
 
     def _reconcile(self, arms: Sequence[Arm]) -> bool:
         core, named = self._core, {arm.name for arm in arms}
-        new = [arm for arm in arms if arm.name not in core.slots]
-        for arm in new:
-            core.add_arm(arm)
+        changed = [arm for arm in arms if arm.name not in core.slots or core.arms[core.slots[arm.name]] != arm]
+        for arm in changed:
+            if arm.name in core.slots:
+                core.reprice(arm)
+            else:
+                core.add_arm(arm)
         wanted = [arm.name in named for arm in core.arms]
-        changed = bool(new) or wanted != core.active
-        core.active = wanted
+        switched, core.active = wanted != core.active, wanted
         core.arms_changed()
-        return changed
-
-    # ---------------------------------------------------------------- deciding
+        return bool(changed) or switched
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -202,8 +202,6 @@ class Router:
         if self._log is not None:
             self.sync()  # what is forgotten must be behind the cursor
         self._core.ledger.trim()
-
-    # ---------------------------------------------------------------- learning
 
     def learn(self, decision_id: str, outcome: Outcome, source: str = "caller") -> None:
         """Learn what became of a decision: at any time, in any order, in parts, as often as it is said.
@@ -279,8 +277,6 @@ class Router:
             self._cursor = int(outcomes[-1]["id"]) if outcomes else self._cursor
             return new
 
-    # ---------------------------------------------------------------- arms
-
     def add_arm(self, arm: Arm) -> None:
         """Add an arm; what it is worth is first guessed from arms of like price and description.
 
@@ -302,8 +298,6 @@ class Router:
             self._core.retire_arm(name)
             if self._log is not None:
                 self.checkpoint()
-
-    # ---------------------------------------------------------------- keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, whole or not at all.
@@ -368,8 +362,6 @@ class Router:
             self._unpublished = 0
             return self._log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
 
-    # ---------------------------------------------------------------- explaining
-
     def explain(self, what: str) -> list[dict[str, Any]]:
         """Why: one row per arm, best first.
 
@@ -386,6 +378,11 @@ class Router:
             if is_decision_id(what):
                 return self._explain_decision(what)
             return rows_now(self._core, self._inner(what, None), self._now())
+
+    def show(self) -> list[dict[str, Any]]:
+        """State of each arm, retired ones too: in use, health, success, seconds, load, prices."""
+        with self._lock:
+            return rows_of_arms(self._core)
 
     def _explain_decision(self, decision_id: str) -> list[dict[str, Any]]:
         pending = self._core.ledger.get(decision_id)

@@ -33,6 +33,7 @@ _COMMON_WEIGHT = 0.25
 _GRAM = 4
 _GRAM_WEIGHT = 0.5
 _SUFFIXES = ("ations", "ation", "ingly", "ments", "ment", "ings", "ing", "edly", "ies", "ed", "es", "ly", "s")
+_LONGEST = 48  # letters of a word that count
 _CACHE_WORDS = 1 << 16
 
 
@@ -89,6 +90,7 @@ class HashingEmbedder:
         for row, text in enumerate(texts):
             counts: dict[str, int] = {}
             for word in _WORD.findall(text.lower()):
+                word = word[:_LONGEST]
                 counts[word] = counts.get(word, 0) + 1
             if not counts:
                 continue
@@ -118,7 +120,7 @@ class HashingEmbedder:
         return vector
 
     def _signs(self, feature: str) -> Vectors:
-        digest = hashlib.shake_128(feature.encode()).digest((self._dims + 7) // 8)
+        digest = hashlib.shake_128(feature.encode(errors="surrogatepass")).digest((self._dims + 7) // 8)
         bits = np.unpackbits(np.frombuffer(digest, np.uint8))[: self._dims]
         return bits.astype(np.float32) * 2 - 1
 

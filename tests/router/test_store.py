@@ -245,16 +245,10 @@ def test_a_new_price_moves_the_predicted_cost_at_once(url: str):
     for i in range(20):
         router.learn(router.decide(f"text {i}", ["large"]).id, Outcome(quality=0.5, usd=4e-3))
     before = float(router.decide("next").scores["large"]["cost"])
-    flush(router)
+    router.checkpoint()
     cheaper = [ARMS[0], Arm("large", usd_per_mtok=(0.3, 1.5))]
     again = Router(cheaper, store=Store(url), settings=Settings(gamma=0.99))
-    # without a version, the log is learnt under the new price's prior: what was paid is believed more than the list
-    assert float(again.decide("next").scores["large"]["cost"]) == pytest.approx(before, rel=0.5)
-    again.checkpoint()
-    dearer = Router([ARMS[0], Arm("large", usd_per_mtok=(0.6, 3))], store=Store(url), settings=Settings(gamma=0.99))
-    assert float(dearer.decide("next").scores["large"]["cost"]) == pytest.approx(
-        2 * float(again.decide("next").scores["large"]["cost"]), rel=0.05
-    )
+    assert float(again.decide("next").scores["large"]["cost"]) == pytest.approx(before / 10, rel=0.05)
 
 
 def test_showing_says_how_arms_are_doing(url: str):
