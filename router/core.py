@@ -88,6 +88,8 @@ class Core:
         self.pacer = Pacer(budget)
         self.settings = settings
         self.embedder = embedder
+        if seed < 0:
+            raise UsageError(f"a seed must not be negative, but it is {seed}")
         # not PCG64(seed) itself: a caller who simulates outcomes with that would have them follow our draws
         self.bits = np.random.PCG64(np.random.SeedSequence((_SALT, seed)))
         self.rng = np.random.Generator(self.bits)

@@ -90,9 +90,8 @@ class Estimates:
         smear = self.smear if slots is None else self.smear[slots]
         mean = prior[:, 0] + self.quality.predict(contexts, slots)[:, 0]
         width = np.sqrt(self.quality.variances(contexts, clock, slots))
-        logs = prior[:, 1:] + self.costs.predict(contexts, slots)
         # far outside what was seen, a linear model of a logarithm can say anything: a factor 10⁴ is enough
-        np.minimum(np.maximum(logs, prior[:, 1:] - _FAR), prior[:, 1:] + _FAR, out=logs)
+        logs = prior[:, 1:] + np.minimum(np.maximum(self.costs.predict(contexts, slots), -_FAR), _FAR)
         amounts = np.exp(logs)
         cost = np.maximum(amounts[:, 0] * smear - COST_FLOOR, 0.0)
         return Estimate(mean, width, logs[:, 0], logs[:, 1], cost, amounts[:, 1])

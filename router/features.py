@@ -90,7 +90,10 @@ class Features:
         Raises:
             UsageError: not one dimension, another length than before, or a value that is not finite.
         """
-        values = as_features(features)
+        return self.of_values(as_features(features))
+
+    def of_values(self, values: Array) -> Array:
+        """The same, of what ``as_features`` has checked."""
         if values.shape != (self.inner,):
             raise UsageError(f"this router learns from {self.inner} features, but {values.shape[0]} were given")
         return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values @ values))))

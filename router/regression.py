@@ -84,11 +84,11 @@ class Regression:
             inverse, since = self.inverse, self.since - self.ahead
         else:
             inverse, since = self.inverse[arms], self.since[arms] - self.ahead[arms]
-        seen = np.matmul(inverse, contexts[:, :, None])[:, :, 0]
-        bound = np.einsum("kd,kd->k", seen, contexts)
+        columns, rows = contexts[:, :, None], contexts[:, None, :]
+        bound = np.matmul(rows, np.matmul(inverse, columns))[:, 0, 0]
         if self.gamma != 1.0:
-            bound *= self.gamma ** -np.maximum(clock - since, 0.0)
-        return np.minimum(bound, np.einsum("kd,kd->k", contexts, contexts) / self.ridge)
+            bound *= np.exp(math.log(self.gamma) * np.minimum(since - clock, 0.0))
+        return np.minimum(bound, np.matmul(rows, columns)[:, 0, 0] / self.ridge)
 
     def variance(self, arm: int, context: Array, clock: float) -> float:
         """The same for one arm and one context (d,)."""

@@ -181,6 +181,7 @@ class Router:
             if self._log is not None:
                 self._log.decided(self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask)
                 self._own.add(decision.id)
+                pending.decision = None  # the store has it
             if self._core.ledger.full():
                 self._forget()
             return decision
@@ -188,7 +189,7 @@ class Router:
     def _inner(self, text: str, features: npt.ArrayLike | None) -> Array:
         if features is not None:
             given = as_features(features)
-            return self._core.prepare(len(given)).of_given(given)
+            return self._core.prepare(len(given)).of_values(given)
         if not text.strip():
             raise UsageError("a decision needs the text of the request, or features")
         return self._core.prepare(None).of_text(text)

@@ -120,6 +120,8 @@ def test_a_router_needs_sound_arms():
         Router(ARMS, "best")
     with pytest.raises(UsageError, match="budget_per_request"):
         Router(ARMS, budget_per_request=0.0)
+    with pytest.raises(UsageError, match="seed"):
+        Router(ARMS, seed=-1)
     with pytest.raises(UsageError, match="gamma"):
         Settings(gamma=1.5)
 
