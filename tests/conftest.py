@@ -1,4 +1,4 @@
-"""Shared fixtures: every test has its own store and cache-independent environment, and no call leaves the machine."""
+"""Shared fixtures: each test has a store and an environment of its own, and no call leaves the machine."""
 
 import os
 import socket

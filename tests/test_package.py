@@ -74,7 +74,7 @@ def test_the_public_names_are_few_and_all_there() -> None:
     for name in pointwork.__all__:
         assert getattr(pointwork, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
-        _ = pointwork.nothing  # pyright: ignore
+        _ = pointwork.nothing  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_the_import_rules_are_checked_over_all_packages() -> None:

@@ -31,7 +31,7 @@ class Found:
 class Fake:
     """A memory of one piece."""
 
-    def recall(self, question: str, k: int = 10, budget_tokens: int = 800) -> Found:
+    def recall(self, question: str, k: int = 10, budget_tokens: int = 800, thread: str | None = None) -> Found:
         return Found([Item("m1", "Ann likes figs")], "> Ann likes figs") if "Ann" in question else Found([], "")
 
     def read(self, id: str, /) -> str:

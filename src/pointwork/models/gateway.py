@@ -5,11 +5,12 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
 from pointwork.ledger import Account, Amount, Reservation
+from pointwork.models.counting import request_tokens
 from pointwork.models.protocol import ChatRequest, Completion, ModelClient, Price
 from pointwork.models.retry import with_retries
 from pointwork.models.structured import SchemaViolation
@@ -104,7 +105,8 @@ class Models:
             ProviderError: the back end failed for good.
         """
         client, settings = self.client(role), self._settings_of(role)
-        prompt_tokens = client.count_tokens(request.messages)
+        await _started(client)
+        prompt_tokens = request_tokens(client, request)
         room = client.context_tokens - prompt_tokens
         if room < min(LEAST_TOKENS, request.max_tokens):
             raise ProviderError(
@@ -240,3 +242,10 @@ class Models:
             opened, self._opened = list(self._opened.values()), {}
         for client in opened:
             await client.aclose()
+
+
+async def _started(client: ModelClient) -> None:
+    """Load a model that lives in this process without holding up the event loop."""
+    start: Callable[[], Awaitable[None]] | None = getattr(client, "start", None)
+    if start is not None:
+        await start()
