@@ -84,7 +84,6 @@ class Nodes:
         subtask = Subtask.from_json(payload["subtask"])
         question = fill_references(subtask.text, payload["answers"])
         account = services.ledger.open(run_id).child("subtask", f"{key}#{attempt_number}")
-        left = account.remaining()
         decision = services.router.decide(
             question,
             candidates=[
@@ -92,7 +91,7 @@ class Nodes:
             ],
             run_id=run_id,
             subtask=key,
-            remaining=None if left.usd_nano is None else to_usd(left.usd_nano),
+            remaining=account.share(),
         )
         arm = services.arms[decision.arm]
         recall = services.memory.recall(

@@ -286,6 +286,16 @@ class Account:
         seconds = None if self.deadline is None else max(0.0, self.deadline - time.time())
         return Remaining(**least, seconds=seconds)
 
+    def share(self) -> float:
+        """The least share of a limit that is left, over this account and its ancestors; 1 without limits."""
+        shares = [
+            (row[f"limit_{unit}"] - row[f"spent_{unit}"] - row[f"reserved_{unit}"]) / max(1, row[f"limit_{unit}"])
+            for row in self._rows()
+            for unit in _UNITS
+            if row[f"limit_{unit}"] is not None
+        ]
+        return min(1.0, max(0.0, min(shares, default=1.0)))
+
     def spent(self) -> Amount:
         """What this account and its descendants have spent so far."""
         row = next(row for row in self._rows() if row["id"] == self.id)
