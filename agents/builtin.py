@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.services import ANYTHING
-from pointwork.agents.spec import Agent, Prepared
+from pointwork.agents.spec import Agent, Prepared, asked_words
 from pointwork.errors import ConfigError, ToolError
 from pointwork.settings import Settings
 from pointwork.text import tokenize
@@ -32,8 +32,6 @@ _COMPUTES = re.compile(
     r"days?|weeks?|months?|years?|hours?|minutes?)\b",
     re.IGNORECASE,
 )
-# Words that ask, and say nothing of what is asked about.
-_ASKING = set(tokenize("many much find show tell list give name say look number please there get which"))
 _REMEMBERS = re.compile(
     r"\b(?:remember|recall|earlier|previous(?:ly)?|last time|before|again|"
     r"(?:did|have|had) (?:i|we) (?:say|said|tell|told|ask|asked)|"
@@ -61,11 +59,6 @@ async def _prepare_calculator(text: str, _: ToolContext) -> Prepared:
     return Prepared()
 
 
-def _asked(text: str) -> set[str]:
-    """The words of a question that say what it is about."""
-    return set(tokenize(text)) - _ASKING
-
-
 def _share(words: set[str], text: str) -> float:
     """Share of a question's words that a text holds."""
     return len(words & set(tokenize(text))) / len(words) if words else 0.0
@@ -73,7 +66,7 @@ def _share(words: set[str], text: str) -> float:
 
 def _ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableInfo]]:
     """Tables with the share of a question's words that their names, columns and values hold, best first."""
-    words = _asked(text)
+    words = asked_words(text)
     scored: list[tuple[float, TableInfo]] = []
     for table in tables:
         described = [table.name, *(word for column in table.columns for word in (column.name, *column.values))]
@@ -114,7 +107,7 @@ async def _prepare_tables(text: str, context: ToolContext) -> Prepared:
 
 async def _fits_files(text: str, context: ToolContext) -> float:
     passages = await _passages(text, context)
-    words = _asked(text)
+    words = asked_words(text)
     return 0.9 * max((_share(words, passage) for _, passage in passages), default=0.0)
 
 
@@ -143,7 +136,7 @@ async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str
 
 
 async def _fits_recall(text: str, context: ToolContext) -> float:
-    words = _asked(text)
+    words = asked_words(text)
     best = max((_share(words, item) for _, item in await _remembered(text, context, 3)), default=0.0)
     # without a word that points to the past, what was found before comes after what stands in the files
     return min(0.95, 0.4 + 0.55 * best) if _REMEMBERS.search(text) else 0.3 * best

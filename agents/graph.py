@@ -56,7 +56,7 @@ def next_step(services: Services, state: State) -> list[Send] | str:
                 sends.append(_send(state, subtask, answers, 1, []))
             continue
         excluded = [*tried["excluded"], tried["arm"]]
-        others = set(services.candidates(subtask.capability)) - set(excluded)
+        others = set(services.candidates(subtask.capability, again=True)) - set(excluded)
         if tried["attempt"] < MAX_TRIES and others:
             sends.append(_send(state, subtask, answers, tried["attempt"] + 1, excluded))
         else:

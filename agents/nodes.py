@@ -86,9 +86,8 @@ class Nodes:
         account = services.ledger.open(run_id).child("subtask", f"{key}#{attempt_number}")
         decision = services.router.decide(
             question,
-            candidates=[
-                name for name in services.candidates(subtask.capability) if name not in payload["excluded"]
-            ],
+            candidates=services.candidates(subtask.capability, again=bool(payload["excluded"])),
+            exclude=payload["excluded"],
             run_id=run_id,
             subtask=key,
             remaining=account.share(),

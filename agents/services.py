@@ -25,6 +25,9 @@ from pointwork.tools import Tool, ToolContext, ToolResult
 # An agent with this capability may be picked for any subtask.
 ANYTHING = "*"
 
+# With fewer there is nothing for the router to learn.
+LEAST_ARMS = 3
+
 
 @dataclass(frozen=True)
 class ArmSpec:
@@ -116,13 +119,20 @@ class Services:
                     found.setdefault(name, text)
         return found
 
-    def candidates(self, capability: str) -> list[str]:
-        """Names of the arms that may do a capability."""
-        able = [
-            arm.name
-            for arm in self.arms.values()
-            if {capability, ANYTHING} & arm.agent.described_capabilities().keys()
-        ]
+    def candidates(self, capability: str, *, again: bool = False) -> list[str]:
+        """Names of the arms that may do a capability.
+
+        Agents for anything come in where the specialists leave fewer than three arms to choose from, and when a
+        specialist has failed (``again``).
+
+        Raises:
+            UsageError: no agent has the capability.
+        """
+        special, general = (
+            [arm.name for arm in self.arms.values() if wanted in arm.agent.described_capabilities()]
+            for wanted in (capability, ANYTHING)
+        )
+        able = special + general if again or len(special) < LEAST_ARMS else special
         if not able:
             raise UsageError(
                 f"no agent has the capability {capability!r}; there are {', '.join(self.capabilities())}"

@@ -16,6 +16,15 @@ MODES: tuple[Mode, ...] = ("instant", "reasoning", "agentic")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
+# Words that ask, and say nothing of what is asked about.
+_ASKING = frozenset(tokenize("many much find show tell list give name say look number please there get which"))
+
+
+def asked_words(text: str) -> set[str]:
+    """The words of a request, stemmed, that say what it is about."""
+    return set(tokenize(text)) - _ASKING
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What an agent has at hand before a model is asked.
@@ -92,7 +101,8 @@ class Agent:
         """How well a piece of text fits this agent, 0 to 1."""
         if self.match is not None:
             return min(1.0, max(0.0, await self.match(text, context)))
-        about = set(tokenize(" ".join([self.name, self.instructions, *self.described_capabilities()])))
+        able = (f"{name} {description}" for name, description in self.described_capabilities().items())
+        about = set(tokenize(" ".join([self.name, self.instructions, *able])))
         about |= {word for tool in self.tools for word in tokenize(f"{tool.name} {tool.description}")}
-        words = set(tokenize(text))
-        return 0.8 * len(words & about) / len(words) if words else 0.0
+        words = asked_words(text)
+        return 0.95 * len(words & about) / len(words) if words else 0.0

@@ -214,14 +214,21 @@ def _connect(copy: Path) -> sqlite3.Connection:
     return connection
 
 
+_OWN = ({"alembic_version", "memory_items", "ledger"}, {"checkpoints", "writes"})
+
+
 def sqlite_tables(copy: Path) -> list[str]:
-    """The names of the tables in an SQLite file; views and virtual tables are left out."""
+    """The names of the tables in an SQLite file; views and virtual tables are left out.
+
+    Of Pointwork's own store and checkpoints there are none: a run would find its own words in them as data.
+    """
     query = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
         "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
     )
     with closing(_connect(copy)) as connection:
-        return [str(row[0]) for row in connection.execute(query)]
+        names = [str(row[0]) for row in connection.execute(query)]
+    return [] if any(names_of_ours <= set(names) for names_of_ours in _OWN) else names
 
 
 def sqlite_reader(path: str, table: str, copy: Path) -> str:

@@ -38,6 +38,9 @@ def test_numbers_in_a_call_come_from_the_question() -> None:
     assert failed(wrong, question) == ["arguments"]
     echo = Attempt("12", [("tool:calculate", "12 = 12")], [("calculate", {"expression": "12"}, None)], True)
     assert failed(echo, question) == ["arguments"]
+    assert failed(
+        Attempt("1", [("tool:calculate", "1 = 1")], [("calculate", {"expression": "1"}, None)], True)
+    ) == ["arguments"]
     made_up = Attempt("90", [("tool:calculate", "45*2 = 90")], [("calculate", {"expression": "45*2"}, None)], True)
     assert failed(made_up, "How many are two dozen?") == ["arguments"]
 

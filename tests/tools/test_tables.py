@@ -459,3 +459,10 @@ def test_no_tables(tmp_path: Path) -> None:
     assert run(list_tables, tmp_path).text == "there are no tables"
     with pytest.raises(ToolError, match="there are no tables"):
         run(query_table, tmp_path, table="x")
+
+
+def test_pointworks_own_store_is_no_data(tmp_path: Path) -> None:
+    from pointwork.store import Store
+
+    Store(f"sqlite:///{tmp_path / 'own.db'}").close()
+    assert catalog(tmp_path) == []

@@ -66,11 +66,9 @@ def _say(error: Exception) -> None:
 def run_app(arguments: list[str] | None = None) -> int:
     """Run a command line; its exit code."""
     try:
-        app(arguments, standalone_mode=False)
+        app(arguments, prog_name="pointwork")
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else FAILED
-    except typer.Exit as exit_:
-        return exit_.exit_code
     except (UsageError, ConfigError) as error:
         _say(error)
         return USAGE
@@ -80,9 +78,6 @@ def run_app(arguments: list[str] | None = None) -> int:
     except (PointworkError, ImportError) as error:
         _say(error)
         return FAILED
-    except KeyboardInterrupt:
-        err.print("stopped")
-        return 130
     return 0
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 # exit codes of every command
 OK, FAILED, USAGE, BUDGET = 0, 1, 2, 3
+STOPPED = 130  # Ctrl-C, as shells have it
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

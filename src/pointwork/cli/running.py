@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from pointwork.cli import output
-from pointwork.cli.output import BUDGET, FAILED, OK, err, money, out, print_json
+from pointwork.cli.output import BUDGET, FAILED, OK, STOPPED, err, money, out, print_json
 from pointwork.cli.team import open_team
 
 EXAMPLE = (
@@ -58,21 +58,31 @@ def draw(events: Iterator[dict[str, Any]], *, quiet: bool) -> dict[str, Any]:
     """Follow a run, printing a line per event; its result as JSON types."""
     result: dict[str, Any] = {}
     working: dict[str, str] = {}
+    run_id = ""
     with err.status("planning …") if not quiet and err.is_terminal else _Silent() as status:
-        for event in events:
-            if event["event"] == "answer":
-                result = event["result"]
-            if quiet:
-                continue
-            if event["event"] == "plan":
-                _plan(event)
-            elif event["event"] == "subtask_started":
-                working[event["key"]] = event["text"]
-            elif event["event"] == "subtask_finished":
-                working.pop(event["key"], None)
-                _subtask(event)
-            status.update(f"working on {', '.join(list(working.values()))[:80]} …" if working else "checking …")
+        try:
+            for event in events:
+                if event["event"] == "run":
+                    run_id = event["run_id"]
+                elif event["event"] == "answer":
+                    result = event["result"]
+                if not quiet:
+                    _event(event, working)
+                    status.update(f"working on {', '.join(working.values())[:80]} …" if working else "checking …")
+        except KeyboardInterrupt:
+            err.print(f"stopped; go on with: pointwork runs resume {run_id}")
+            raise SystemExit(STOPPED) from None
     return result
+
+
+def _event(event: dict[str, Any], working: dict[str, str]) -> None:
+    if event["event"] == "plan":
+        _plan(event)
+    elif event["event"] == "subtask_started":
+        working[event["key"]] = event["text"]
+    elif event["event"] == "subtask_finished":
+        working.pop(event["key"], None)
+        _subtask(event)
 
 
 class _Silent:

@@ -1,0 +1,249 @@
+"""The command line: what it prints, its exit codes, and how wrong input ends."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointwork.agents import Team
+from pointwork.cli import output
+from pointwork.cli.app import run_app
+from pointwork.models import ScriptedClient, Step
+
+
+class Said:
+    """What a command printed, and its exit code."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        """The one JSON value on stdout."""
+        return json.loads(self.out)
+
+
+def _no_weights(*, quiet: bool = False) -> str:
+    return ""
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command line in this process."""
+    # rich's consoles hold the streams of their making
+    monkeypatch.setattr(output.out, "_file", None)
+    monkeypatch.setattr(output.err, "_file", None)
+
+    def call(*arguments: str) -> Said:
+        code = run_app(list(arguments))
+        captured = capsys.readouterr()
+        return Said(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes every team of a command talk to a script instead of a model."""
+
+    def use(*steps: Any) -> ScriptedClient:
+        client = ScriptedClient(list(steps))
+        plain = Team.default.__func__  # pyright: ignore[reportFunctionMemberAccess]
+
+        def default(cls: type[Team], **options: Any) -> Team:
+            return plain(cls, **options, models={"worker-small": client})
+
+        monkeypatch.setattr(Team, "default", classmethod(default))
+        monkeypatch.setattr("pointwork.cli.team.pull_weights", _no_weights)
+        return client
+
+    return use
+
+
+def test_a_run_prints_plan_parts_answer_and_evidence(cli: Any, scripted: Any, tmp_path: Path) -> None:
+    scripted()
+    said = cli("run", "What is 17% of 2340?", "--root", str(tmp_path))
+    assert said.code == 0
+    assert "no planning needed" in said.out
+    assert re.search(r"✓ s1 .* · scripted · .* memory low .* \$0 .* s", said.out)
+    assert "\n397.8\n" in said.out
+    assert "tool:calculate" in said.out
+
+
+def test_json_is_one_object_with_the_fields_of_the_result(cli: Any, scripted: Any, tmp_path: Path) -> None:
+    scripted()
+    said = cli("run", "What is 17% of 2340?", "--root", str(tmp_path), "--json")
+    assert said.code == 0
+    assert said.err == ""
+    assert {"text", "status", "run_id", "cost", "plan", "decisions", "evidence"} <= said.json.keys()
+    assert said.json["text"] == "397.8"
+
+
+def test_runs_are_listed_shown_resumed_and_judged(cli: Any, scripted: Any, tmp_path: Path) -> None:
+    scripted()
+    first = cli("run", "What is 2 * 3?", "--root", str(tmp_path), "--json").json
+    second = cli("run", "What is 2 * 4?", "--root", str(tmp_path), "--json").json
+    listed = cli("runs", "list", "--json").json
+    assert [row["run_id"] for row in listed] == [second["run_id"], first["run_id"]]
+    assert {"run_id", "status", "task", "created", "cost"} <= listed[0].keys()
+    assert len(cli("runs", "list", "--limit", "1", "--json").json) == 1
+    assert "2 * 4" in cli("runs", "list").out
+    shown = cli("runs", "show", first["run_id"])
+    assert "calculate" in shown.out
+    assert cli("runs", "show", first["run_id"], "--json").json["run"]["task"] == "What is 2 * 3?"
+    assert cli("runs", "resume", first["run_id"], "--json").json == first
+    judged = cli("feedback", first["run_id"], "1.0", "--json")
+    assert judged.json["decisions"] == 1
+
+
+def test_a_failed_task_is_exit_code_1(cli: Any, scripted: Any, tmp_path: Path) -> None:
+    from pointwork.errors import ProviderError
+
+    scripted(Step(ProviderError("the server is away"), times=None))
+    said = cli("run", "Write a poem", "--root", str(tmp_path))
+    assert said.code == 1
+    assert "the server is away" in said.out
+
+
+def test_an_ended_budget_is_exit_code_3(cli: Any, scripted: Any, tmp_path: Path) -> None:
+    scripted()
+    said = cli("run", "Write a poem", "--root", str(tmp_path), "--budget-tokens", "1", "--json")
+    assert said.code == 3
+    assert said.json["status"] == "budget_exhausted"
+    assert said.json["missing"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("run", ""), "empty"),
+        (("run", "x", "--root", "/absent"), "does not exist"),
+        (("run", "x", "--budget-usd", "-1"), "not negative"),
+        (("run", "x", "--budget-usd", "dear"), "valid number"),
+        (("run",), "task"),
+        (("fly",), "fly"),
+        (("runs", "show", "none"), "no run 'none'"),
+        (("runs", "resume", "none"), "no run 'none'"),
+        (("feedback", "none", "1"), "no run 'none'"),
+        (("memory", "read", "none"), "none"),
+        (("memory", "add"), "either a text or --file"),
+        (("memory", "add", "x", "--trust", "me"), "trust"),
+        (("memory", "add", "--file", "/absent"), "can not read"),
+        (("memory", "delete"), "either --source or --id"),
+        (("--store", "nonsense", "runs", "list"), "nonsense"),
+        (("--config", "/absent.toml", "agents"), "can not read the configuration"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_clear_line(
+    cli: Any, arguments: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pointwork.cli.team.pull_weights", _no_weights)
+    said = cli(*arguments)
+    assert said.code == 2
+    assert why in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_bad_configuration_names_line_and_key(cli: Any, tmp_path: Path) -> None:
+    path = tmp_path / "pointwork.toml"
+    path.write_text("[run]\nmax_turns = 'many'\n")
+    said = cli("--config", str(path), "agents")
+    assert said.code == 2
+    assert f"{path}:2: run.max_turns" in said.err
+
+
+def test_memory_round_trip(cli: Any) -> None:
+    item = cli("memory", "add", "The gate opens at seven.", "--source", "note", "--json").json["id"]
+    found = cli("memory", "recall", "When does the gate open?", "--json").json
+    assert found["items"][0]["id"] == item
+    assert cli("memory", "read", item).out == "The gate opens at seven.\n"
+    assert "gate" in cli("memory", "list").out
+    assert cli("memory", "delete", "--source", "note", "--json").json == {"deleted": 1}
+    assert cli("memory", "recall", "gate").out.startswith("nothing fits")
+
+
+def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:
+    names = {row["name"] for row in cli("agents", "--json").json}
+    assert names >= {"calculator", "tables", "files", "recall", "writer"}
+    for row in cli("agents", "--json").json:
+        capability = next(iter(row["capabilities"]))
+        if capability == "*":
+            continue
+        arms = [arm for other in cli("agents", "--json").json for arm in other["arms"]
+                if {capability, "*"} & other["capabilities"].keys()]  # fmt: skip
+        assert len(arms) >= 3, f"{capability} leaves nothing to choose"
+    assert "calculate" in cli("tools").out
+    assert {row["name"] for row in cli("tools", "--json").json} >= {"calculate", "query_table", "read_file"}
+    assert {row["role"] for row in cli("models", "list", "--json").json} == {
+        "planner",
+        "worker-small",
+        "worker-large",
+        "judge",
+    }
+    shown = cli("router", "show", "2 + 2", "--json").json
+    assert sum(row["propensity"] for row in shown["arms"]) == pytest.approx(1)
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pointwork.toml").write_text('[models.worker-small]\nmodel = "http://127.0.0.1:9/v1"\n')
+    said = cli("doctor", "--json")
+    assert said.code == 1
+    wrong = [row for row in said.json if row["state"] == "error"]
+    assert "does not answer" in wrong[0]["what"]
+    assert "start the server" in wrong[0]["mend"]
+    (tmp_path / "pointwork.toml").write_text("")
+    assert "embedded" in cli("doctor").out or "SmolLM2" in cli("doctor").out
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    import click
+    import typer
+
+    from pointwork.cli.app import app
+
+    def walk(command: Any, path: str) -> list[str]:
+        if isinstance(command, click.Group) or hasattr(command, "commands"):
+            return [line for name, sub in command.commands.items() for line in walk(sub, f"{path} {name}")]
+        return [path] if not command.help or "pointwork" not in (command.epilog or "") else []
+
+    assert walk(typer.main.get_command(app), "pointwork") == []
+
+
+def test_no_model_server_is_a_clear_end(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('[models.worker-small]\nmodel = "http://127.0.0.1:9/v1#m"\nattempts = 1\n')
+    said = cli("--config", str(tmp_path / "p.toml"), "run", "Write a poem", "--root", str(tmp_path))
+    assert said.code == 1
+    assert "127.0.0.1:9" in said.out
+    assert cli("runs", "list", "--json").json[0]["status"] == "failed"
+
+
+@pytest.mark.model
+def test_the_real_model_answers_from_real_files(tmp_path: Path) -> None:
+    root = tmp_path / "farm"
+    root.mkdir()
+    (root / "notes.md").write_text("# Notes\n\nThe north gate was painted by Ilse Brandt in 1987.\n")
+    (root / "sales.csv").write_text("product,units\ncheese,40\nwool,12\ncheese,55\n")
+    environment = {"POINTWORK_STORE": f"sqlite:///{tmp_path / 'x.db'}", "PATH": "", "HOME": str(Path.home())}
+
+    def ask(task: str) -> Any:
+        run = subprocess.run(
+            [sys.executable, "-m", "pointwork", "run", task, "--root", str(root), "--json"],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert run.returncode in (0, 1), run.stderr
+        return json.loads(run.stdout)
+
+    found = ask("Who painted the north gate?")
+    assert "Brandt" in found["text"]
+    assert found["evidence"][0]["source"] == "file:notes.md:1-3"
+    assert found["cost"]["tokens"] > 0
+    assert ask("How many units of cheese are there in total?")["decisions"]
