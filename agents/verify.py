@@ -71,10 +71,8 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
     asked = _numbers(question) | _spelled(question)
     known = _numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
-    used: set[str] = set()
-    for _, arguments, error in attempt.calls:
-        if error is None:
-            used |= _numbers(" ".join(str(value) for value in arguments.values()))
+    worked = [arguments for _, arguments, error in attempt.calls if error is None]
+    used = _numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
     given = {
         str(value).strip() for _, arguments, error in attempt.calls if error is None for value in arguments.values()
     }
