@@ -202,6 +202,8 @@ async def _answer(job: Job, shown: Sequence[tuple[str, str]]) -> str:
         answer = json.loads(completion.text)["answer"]
     except (ValueError, KeyError, TypeError):
         return ""
+    if isinstance(answer, float) and answer.is_integer():
+        return str(int(answer))
     if isinstance(answer, list):
         return ", ".join(map(str, cast(list[Any], answer)))
     return str(answer).strip()

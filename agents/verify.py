@@ -73,9 +73,7 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     known = _numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
     worked = [arguments for _, arguments, error in attempt.calls if error is None]
     used = _numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
-    given = {
-        str(value).strip() for _, arguments, error in attempt.calls if error is None for value in arguments.values()
-    }
+    given = {str(value).strip() for arguments in worked for value in arguments.values()}
     if attempt.computed and attempt.text.strip() in given:
         return Check("arguments", False, f"the call gave back what it was given, {attempt.text.strip()[:40]!r}")
     if used - known:

@@ -36,6 +36,10 @@ _HARMLESS = (".example", ".sample", ".template", ".dist", ".pub")
 _SOURCE = re.compile(r"^(?:file|table):(?P<path>.+?)(?::\d+(?:-\d+)?)?$")
 
 
+def _skipped(folder: str) -> bool:
+    return folder.startswith(".") or folder in SKIPPED_FOLDERS or folder.endswith(".egg-info")
+
+
 @dataclass(frozen=True)
 class Entry:
     """One file below the root.
@@ -164,7 +168,7 @@ def walk(root: Path) -> Iterator[Entry]:
     """All files that are shown: no links, no hidden or generated folders, no secrets. At most ``MAX_FILES``."""
     count = 0
     for folder, folders, names, descriptor in os.fwalk(root, follow_symlinks=False):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
+        folders[:] = sorted(f for f in folders if not _skipped(f))
         inside = PurePosixPath(Path(folder).relative_to(root).as_posix())
         for name in sorted(names):
             path = inside / name
