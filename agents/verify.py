@@ -43,12 +43,20 @@ def check_answer(
         worked = any(error is None for _, _, error in attempt.calls)
         checks.append(Check("tool", worked, "" if worked else f"every call failed: {attempt.calls[-1][2]}"))
         checks.append(_arguments_grounded(attempt, question, facts))
+    checks.append(_says_something(attempt.text, question))
     known = [*facts, *attempt.evidence]
     if needs_evidence:
         checks.append(Check("evidence", bool(known), "" if known else "it rests on nothing that was found"))
         if known and not attempt.computed:
             checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))
     return checks
+
+
+def _says_something(text: str, question: str) -> Check:
+    """The question's own words, and no other, are not its answer."""
+    words = tokenize(text)
+    echoed = len(words) > 2 and set(words) <= set(tokenize(question))
+    return Check("echo", not echoed, "it only repeats the question" if echoed else "")
 
 
 def _typed(text: str, answer_type: str) -> tuple[bool, str]:

@@ -56,3 +56,4 @@ def test_an_answer_rests_on_what_was_found() -> None:
     assert failed(Attempt("in 1988", evidence), "When was it painted?", evidence=True) == ["grounded"]
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?", evidence=True) == ["evidence"]
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?") == []
+    assert failed(Attempt("the north gate was painted"), "Who painted the north gate?") == ["echo"]
