@@ -1,13 +1,16 @@
-"""``pointwork router``: show."""
+"""``pointwork router``: show; export and import are in ``portable``."""
 
 from typing import Annotated
 
 import typer
 
+from pointwork.cli import portable
 from pointwork.cli.output import money, out, print_json, table
 from pointwork.cli.team import open_team
 
 app = typer.Typer(help="The router: what it has learned about each arm.", no_args_is_help=True)
+app.command("export", epilog=portable.EXPORT_ROUTER)(portable.export_decisions)
+app.command("import", epilog=portable.IMPORT_ROUTER)(portable.import_decisions)
 
 
 @app.command(epilog='Example: [bold]pointwork router show "What is 12 * 7?"[/bold]')

@@ -1,15 +1,19 @@
-"""``pointwork runs``: list, show, resume."""
+"""``pointwork runs``: list, show, resume; export, import and stats are in ``portable``."""
 
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from pointwork.cli import portable
 from pointwork.cli.output import ago, money, out, print_json, table
 from pointwork.cli.running import draw, finish
 from pointwork.cli.team import open_team
 
-app = typer.Typer(help="Runs in the store: list, show, resume.", no_args_is_help=True)
+app = typer.Typer(help="Runs in the store: list, show, resume, export, import.", no_args_is_help=True)
+app.command("export", epilog=portable.EXPORT_RUNS)(portable.export_runs)
+app.command("import", epilog=portable.IMPORT_RUNS)(portable.import_runs)
+app.command("stats", epilog=portable.STATS)(portable.stats)
 
 RunId = Annotated[str, typer.Argument(help="The run; an unambiguous beginning of its id is enough.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -87,7 +91,7 @@ def show(run_id: RunId, json: Json = False) -> None:
                 step["model"],
                 (step["prompt_tokens"] or 0) + (step["completion_tokens"] or 0),
                 money((step["usd_nano"] or 0) / 1e9),
-                f"{step['seconds']:.1f}",
+                f"{step['seconds'] or 0:.1f}",
                 _said(step["error"], step["output"]),
             )
             for step in found["steps"]
