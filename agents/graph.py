@@ -55,6 +55,8 @@ def next_step(services: Services, state: State) -> list[Send] | str:
             if all(need in answers for need in subtask.needs):
                 sends.append(_send(state, subtask, answers, 1, []))
             continue
+        if tried["status"] == "denied":
+            continue
         excluded = [*tried["excluded"], tried["arm"]]
         others = set(services.candidates(subtask.capability, again=True)) - set(excluded)
         if tried["attempt"] < MAX_TRIES and others:

@@ -8,17 +8,19 @@ from typing import Any, cast
 from langgraph.config import get_stream_writer
 from sqlalchemy import update
 
+from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.judge import judge
 from pointwork.agents.loop import Attempt, Job, work
 from pointwork.agents.outcome import build_result, progress
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
+from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.runs import open_run
-from pointwork.agents.services import ArmSpec, Services, Work
+from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.state import State, Try, Update, updated
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
-from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolError
+from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
 from pointwork.ledger import Account
 from pointwork.memory import Item, quoting
 from pointwork.memory.items import UNTRUSTED
@@ -26,7 +28,6 @@ from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
 from pointwork.router import Outcome
 from pointwork.store.tables import runs
-from pointwork.tools import Tool, ToolResult
 
 # A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
 RELEVANT = 0.5
@@ -55,13 +56,17 @@ class Nodes:
             report = "Known: " + ("; ".join(f"{q} {t}" for q, t in solved) or "nothing")
             report += ". Open: " + "; ".join(open_questions)
 
+        number = state.get("round", -1) + 1
+        replay = Replay(services.store, run_id, f"p{number}") if state.get("run_id") else None
+        caller = Caller(account, "planner", run_id, f"p{number}")
+
         async def chat(request: ChatRequest) -> Completion:
-            return await services.models.chat("planner", request, Caller(account, "planner", run_id))
+            known_answer = None if replay is None else replay.take("planner", request)
+            return known_answer or await services.models.chat("planner", request, caller)
 
         async def fits(text: str) -> Any:
             return await services.fits(text, context)
 
-        number = state.get("round", -1) + 1
         try:
             planner = Planner(services.capabilities(), fits, chat, services.settings.planner)
             plan = await planner.plan(state["task"], report=report)
@@ -78,21 +83,13 @@ class Nodes:
         return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known}
 
     async def work(self, payload: dict[str, Any]) -> Update:
-        """Do one subtask once, on the arm that the router picks."""
+        """Do one subtask once, on the arm that the router picks; or go on with what an earlier process began."""
         services = self.services
-        run_id, key, attempt_number = payload["run_id"], payload["key"], payload["attempt"]
+        run_id, key, number = payload["run_id"], payload["key"], payload["attempt"]
+        name = f"{key}#{number}"
         subtask = Subtask.from_json(payload["subtask"])
         question = fill_references(subtask.text, payload["answers"])
-        account = services.ledger.open(run_id).child("subtask", f"{key}#{attempt_number}")
-        decision = services.router.decide(
-            question,
-            candidates=services.candidates(subtask.capability, again=bool(payload["excluded"])),
-            exclude=payload["excluded"],
-            run_id=run_id,
-            subtask=key,
-            remaining=account.share(),
-        )
-        arm = services.arms[decision.arm]
+        account, arm, decision, propensity, replay = self._route(payload, subtask, question, name)
         recall = services.memory.recall(
             question,
             k=4,
@@ -107,10 +104,10 @@ class Nodes:
         tried: Try = {
             "key": key,
             "subtask": subtask.id,
-            "attempt": attempt_number,
+            "attempt": number,
             "arm": arm.name,
-            "decision": decision.id,
-            "propensity": decision.propensity,
+            "decision": decision,
+            "propensity": propensity,
             "tiers": dict(recall.tiers),
             "text": "",
             "evidence": [],
@@ -126,11 +123,12 @@ class Nodes:
             "excluded": payload["excluded"],
         }
         started = time.time()
-        job = self._job(payload, subtask, question, arm, facts, account)
         try:
-            attempt = await work(job)
+            attempt = await work(self._job(payload, subtask, question, arm, facts, account, replay))
         except BudgetExceeded as error:
             tried = updated(tried, status="budget", why=str(error))
+        except ToolDenied as error:
+            tried = updated(tried, status="denied", why=str(error))
         except (AgentError, ProviderError, ToolError) as error:
             tried = updated(tried, status="error", why=str(error))
         else:
@@ -142,7 +140,30 @@ class Nodes:
                 computed=attempt.computed,
             )
         tried = updated(tried, usd=to_usd(account.spent().usd_nano), seconds=time.time() - started)
-        return {"results": {key: tried}, "tries": {f"{key}#{attempt_number}": tried}}
+        return {"results": {key: tried}, "tries": {name: tried}}
+
+    def _route(
+        self, payload: dict[str, Any], subtask: Subtask, question: str, name: str
+    ) -> tuple[Account, ArmSpec, str, float, Replay | None]:
+        """Who pays, who works, by which decision, and what an earlier process already has."""
+        services = self.services
+        run_id, key = payload["run_id"], payload["key"]
+        run = services.ledger.open(run_id)
+        earlier = earlier_decision(services.store, run_id, key, payload["attempt"])
+        if earlier is not None and earlier["arm"] in services.arms:
+            account = services.ledger.find(run_id, "subtask", name) or run.child("subtask", name)
+            replay = Replay(services.store, run_id, name)
+            return account, services.arms[earlier["arm"]], earlier["id"], earlier["propensity"], replay
+        account = run.child("subtask", name)
+        drawn = services.router.decide(
+            question,
+            candidates=services.candidates(subtask.capability, again=bool(payload["excluded"])),
+            exclude=payload["excluded"],
+            run_id=run_id,
+            subtask=key,
+            remaining=account.share(),
+        )
+        return account, services.arms[drawn.arm], drawn.id, drawn.propensity, None
 
     def _job(
         self,
@@ -152,18 +173,17 @@ class Nodes:
         arm: ArmSpec,
         facts: Sequence[Sequence[str]],
         account: Account,
+        replay: Replay | None,
     ) -> Job:
         services = self.services
-        caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], payload["key"], arm.agent.name)
+        name = f"{payload['key']}#{payload['attempt']}"
+        caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], name, arm.agent.name)
         context = services.tool_context(payload["root"], payload["thread"])
         limited = any(value is not None for value in asdict(account.remaining()).values())
 
         async def chat(request: ChatRequest) -> Completion:
-            return await services.models.chat(arm.role, request, caller)
-
-        async def call_tool(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
-            work = Work(payload["run_id"], payload["key"], payload["attempt"], account)
-            return await services.call_tool(tool, arguments, context, work)
+            known = None if replay is None else replay.take(arm.role, request)
+            return known or await services.models.chat(arm.role, request, caller)
 
         return Job(
             agent=arm.agent,
@@ -173,7 +193,7 @@ class Nodes:
             facts=tuple((source, text) for source, text in facts),
             context=context,
             chat=chat,
-            call_tool=call_tool,
+            call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
             remaining=(lambda: account.remaining().describe()) if limited else (lambda: ""),
             max_turns=services.settings.run.max_turns,
         )

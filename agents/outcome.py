@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from pointwork.agents.plan import Plan
-from pointwork.agents.result import Cost, Decided, Result, Status
+from pointwork.agents.result import Cost, Decided, Question, Result, Status
 from pointwork.agents.services import Services
 from pointwork.agents.state import State, Try, results_of_round
 from pointwork.store.tables import runs
@@ -25,8 +25,8 @@ def progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
     return solved, still_open
 
 
-def build_result(services: Services, state: State) -> Result:
-    """The result of a run from its final (or interrupted) state."""
+def build_result(services: Services, state: State, questions: tuple[Question, ...] = ()) -> Result:
+    """The result of a run from its final state, or from one in which it waits for answers."""
     run_id = state.get("run_id", "")
     plan = Plan.from_json(state["plan"])
     results = results_of_round(state)
@@ -37,6 +37,8 @@ def build_result(services: Services, state: State) -> Result:
     ]
     spent_all = state.get("spent_all", "")
     status: Status = "budget_exhausted" if spent_all else ("failed" if missing or not plan.subtasks else "ok")
+    if questions:
+        status = "waiting"
     if spent_all and not plan.subtasks:
         missing = [f"the plan: {spent_all}"]
     sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
@@ -53,6 +55,7 @@ def build_result(services: Services, state: State) -> Result:
         decisions=tuple(_decided(tried) for tried in state.get("tries", {}).values()),
         evidence=_evidence(list(results.values())),
         missing=tuple(missing),
+        questions=questions,
     )
 
 

@@ -1,5 +1,7 @@
 """What a run gives back."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -9,8 +11,12 @@ from pointwork.ledger import Amount
 from pointwork.tools import Evidence
 
 # ok: every answer passed its checks. failed: there is an answer that did not, or none.
-# budget_exhausted: a limit ended it. interrupted: stopped from outside; resumable.
-Status = Literal["running", "ok", "failed", "budget_exhausted", "interrupted"]
+# budget_exhausted: a limit ended it. waiting: a person has to answer. interrupted: stopped from outside.
+# The last two go on with ``Team.answer`` and ``Team.resume``.
+Status = Literal["running", "ok", "failed", "budget_exhausted", "waiting", "interrupted"]
+
+
+FINISHED = ("ok", "failed", "budget_exhausted")
 
 
 @dataclass(frozen=True)
@@ -65,18 +71,56 @@ class Decided:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a run waits for a person to say.
+
+    Attributes:
+        id: to answer this one of several.
+        kind: ``approval`` (a tool that needs it) or ``indeterminate`` (a call that may have taken effect).
+        subtask: the attempt that asks.
+        tool, arguments, labels: the call, and what the tool can do.
+        question: in words.
+        answers: what may be said.
+    """
+
+    id: str
+    kind: str
+    subtask: str
+    tool: str
+    arguments: dict[str, Any]
+    labels: tuple[str, ...]
+    question: str
+    answers: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> "Question":
+        """From plain JSON types."""
+        return cls(
+            id=row["id"],
+            kind=row["kind"],
+            subtask=row["subtask"],
+            tool=row["tool"],
+            arguments=dict(row["arguments"]),
+            labels=tuple(row["labels"]),
+            question=row["question"],
+            answers=tuple(row["answers"]),
+        )
+
+
+@dataclass(frozen=True)
 class Result:
     """The outcome of a run.
 
     Attributes:
         text: the short answer; partial or empty if the status is not ``ok``.
-        status: ``ok``, ``failed``, ``budget_exhausted`` or ``interrupted``.
+        status: ``ok``, ``failed``, ``budget_exhausted`` or ``waiting``.
         run_id: for feedback, ``runs show`` and ``runs resume``.
         cost: what it cost.
         plan: what was done, and whose plan it was (``plan.author``).
         decisions: the routing choices.
         evidence: what the answer rests on.
         missing: what a run that is not ``ok`` lacks, in words.
+        questions: what a run that is ``waiting`` waits for; answer with ``Team.answer``.
     """
 
     text: str
@@ -87,10 +131,11 @@ class Result:
     decisions: tuple[Decided, ...]
     evidence: tuple[Evidence, ...]
     missing: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types: what ``--json`` prints."""
-        value = asdict(self)
+        value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         value["plan"] = self.plan.as_json()
         return value
 
@@ -106,4 +151,5 @@ class Result:
             decisions=tuple(Decided(**row) for row in value["decisions"]),
             evidence=tuple(Evidence(**row) for row in value["evidence"]),
             missing=tuple(value["missing"]),
+            questions=tuple(Question.from_json(row) for row in value.get("questions", ())),
         )

@@ -4,7 +4,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select, update
 
 from pointwork import __version__
 from pointwork.agents.services import Services
@@ -12,7 +12,7 @@ from pointwork.agents.state import State
 from pointwork.budgets import Budget, to_usd
 from pointwork.errors import UsageError
 from pointwork.store import Store, new_id
-from pointwork.store.tables import accounts, decisions, runs, steps, tool_calls
+from pointwork.store.tables import accounts, decisions, ledger, runs, steps, tool_calls
 
 
 def begin_run(services: Services, task: str, *, root: str | None, thread: str | None, budget: Budget) -> str:
@@ -109,3 +109,20 @@ def credited_decisions(store: Store, run_id: str) -> list[str]:
     last = {row["subtask"]: row["id"] for row in rows if row["subtask"]}
     latest = max((key.split(".")[0] for key in last), key=lambda plan: int(plan[1:]), default="")
     return [decision for key, decision in last.items() if key.split(".")[0] == latest]
+
+
+def wake(services: Services, run_id: str) -> None:
+    """Let a run that stopped go on: time in which nobody worked on it does not count against its deadline."""
+    store = services.store
+    last = store.row(select(func.max(ledger.c.created).label("at")).where(ledger.c.run_id == run_id))
+    since = None if last is None else last["at"]
+    if since is None:
+        run = store.row(select(runs.c.created).where(runs.c.id == run_id))
+        since = time.time() if run is None else run["created"]
+    idle = max(0.0, time.time() - since)
+    with store.write() as connection:
+        connection.execute(
+            update(accounts)
+            .where(accounts.c.run_id == run_id, accounts.c.deadline.is_not(None))
+            .values(deadline=accounts.c.deadline + idle)
+        )

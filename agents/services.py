@@ -1,26 +1,19 @@
 """What a running team works with: store, models, router, memory, tools, and the arms that they make together."""
 
-import hashlib
-import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import insert, select, update
 
 from pointwork.agents.spec import Agent, Mode
-from pointwork.errors import ToolDenied, ToolError, UsageError
-from pointwork.ledger import Account, Amount, Ledger
+from pointwork.errors import UsageError
+from pointwork.ledger import Ledger
 from pointwork.memory import Memory
 from pointwork.models import Message
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
 from pointwork.settings import Settings
 from pointwork.store import Store
-from pointwork.store.tables import tool_calls
-from pointwork.tools import Tool, ToolContext, ToolResult
+from pointwork.tools import ToolContext
 
 # An agent with this capability may be picked for any subtask.
 ANYTHING = "*"
@@ -45,22 +38,6 @@ class ArmSpec:
     mode: Mode
     role: str
     model: str
-
-
-@dataclass(frozen=True)
-class Work:
-    """For what a tool is called: names the call in the log and makes its idempotency key.
-
-    Attributes:
-        run_id, subtask: of the run.
-        attempt: which try of the subtask.
-        account: pays.
-    """
-
-    run_id: str
-    subtask: str
-    attempt: int
-    account: Account
 
 
 class Services:
@@ -157,103 +134,11 @@ class Services:
         """What tools may use in a run."""
         return ToolContext(root=None if root is None else Path(root), memory=self.memory, thread=thread)
 
-    async def call_tool(
-        self, tool: Tool, arguments: dict[str, Any], context: ToolContext, work: Work
-    ) -> ToolResult:
-        """Call a tool: metered, logged, and never twice if it has side effects.
-
-        Raises:
-            ToolError: it failed, or it is not known whether an earlier try took effect.
-            ToolDenied: it needs an approval that nobody gave.
-            BudgetExceeded: no tool call is left.
-        """
-        if tool.needs_approval:
-            raise ToolDenied(f"tool {tool.name!r} needs a person's approval for each call, and nobody was asked")
-        digest = hashlib.sha256(json.dumps(arguments, sort_keys=True, default=str).encode()).hexdigest()
-        key = hashlib.sha256(
-            f"{work.run_id}\0{work.subtask}\0{work.attempt}\0{tool.name}\0{digest}".encode()
-        ).hexdigest()[:40]
-        if tool.has_side_effects:
-            earlier = self._earlier(tool, key)
-            if earlier is not None:
-                return earlier
-        row = {
-            "id": key,
-            "run_id": work.run_id,
-            "subtask": work.subtask,
-            "tool": tool.name,
-            "arguments": arguments,
-            "arguments_hash": digest,
-            "status": "intent",
-            "started": time.time(),
-        }
-        with work.account.spending(Amount(tool_calls=1), by=f"tool:{tool.name}") as spending:
-            if tool.has_side_effects:
-                self._keep_intent(row)
-            spending.add(Amount(tool_calls=1))
-            try:
-                result = await tool.call(arguments, _with_key(context, key))
-            except ToolError as error:
-                self._finish(tool, row, "failed", None, str(error))
-                raise
-        self._finish(tool, row, "done", result, None)
-        return result
-
-    def _earlier(self, tool: Tool, key: str) -> ToolResult | None:
-        row = self.store.row(select(tool_calls).where(tool_calls.c.id == key))
-        if row is None or row["status"] == "failed":
-            return None
-        if row["status"] == "done":
-            value = row["result"]
-            return ToolResult(value["value"], value["text"], tuple((s, t) for s, t in value["evidence"]))
-        if tool.takes_key:
-            return None  # repeating with the same key does nothing twice
-        raise ToolError(
-            f"tool {tool.name!r} was called before with these arguments and the process ended before it returned: "
-            "it may have taken effect. Check, then run the task again."
-        )
-
-    def _keep_intent(self, row: dict[str, Any]) -> None:
-        with self.store.write() as connection:
-            known = connection.execute(select(tool_calls.c.id).where(tool_calls.c.id == row["id"])).first()
-            if known is None:
-                connection.execute(insert(tool_calls), row)
-
-    def _finish(
-        self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None
-    ) -> None:
-        ended = {
-            "status": status,
-            "result": None
-            if result is None
-            else {
-                "value": _plain(result.value),
-                "text": result.text,
-                "evidence": [list(e) for e in result.evidence],
-            },
-            "error": error,
-            "finished": time.time(),
-        }
-        if tool.has_side_effects:
-            with self.store.write() as connection:
-                connection.execute(update(tool_calls).where(tool_calls.c.id == row["id"]).values(ended))
-        else:
-            # reading again changes nothing, so each call is a row of its own
-            self.store.append(tool_calls, {**row, **ended, "id": f"{row['id'][:32]}{time.time_ns():x}"})
-
     async def aclose(self) -> None:
         """Store what is buffered, keep the router's state, close the models."""
         self.router.checkpoint()
         await self.models.aclose()
         self.store.flush()
-
-
-def _with_key(context: ToolContext, key: str) -> ToolContext:
-    return ToolContext(context.root, context.memory, context.thread, key)
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
 
 
 def prompt_of(system: str, user: str) -> list[Message]:

@@ -56,7 +56,8 @@ class Try(TypedDict):
     """One attempt at a subtask.
 
     Attributes:
-        status: ``done`` (there is an answer), ``ok`` (it passed its checks), ``failed``, ``error``, ``budget``.
+        status: ``done`` (there is an answer), ``ok`` (it passed its checks), ``failed``, ``error``, ``budget``,
+            ``denied`` (a person refused a tool call: that is final).
         checked: the verify node has seen it.
         why: why it is not ok.
     """

@@ -3,21 +3,22 @@
 import asyncio
 import contextlib
 import os
-import queue
-import threading
 import weakref
 from collections.abc import Coroutine, Generator, Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from langgraph.types import Command
 from sqlalchemy import update
 
+from pointwork.agents.background import BackgroundLoop, Events, put
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.graph import build_graph
-from pointwork.agents.result import Result
-from pointwork.agents.runs import begin_run, credited_decisions, find_run
+from pointwork.agents.outcome import build_result
+from pointwork.agents.questions import answers_to
+from pointwork.agents.result import FINISHED, Question, Result
+from pointwork.agents.runs import begin_run, credited_decisions, find_run, wake
 from pointwork.agents.services import Services
 from pointwork.agents.spec import Agent
 from pointwork.budgets import Budget
@@ -34,9 +35,6 @@ from pointwork.store.tables import runs
 MAX_TASK_CHARS = 20_000
 
 T = TypeVar("T")
-
-# None ends it
-Events = queue.Queue[dict[str, Any] | None]
 
 
 class Team:
@@ -78,11 +76,11 @@ class Team:
         )
         self.memory = self.services.memory
         self.router = self.services.router
-        self._worker = _Loop()
+        self._worker = BackgroundLoop()
         self._graph: Any = None
         self._runner: asyncio.Future[tuple[Any, contextlib.AsyncExitStack]] | None = None
         self._closed = False
-        self._finalizer = weakref.finalize(self, _Loop.stop, self._worker)
+        self._finalizer = weakref.finalize(self, BackgroundLoop.stop, self._worker)
 
     @classmethod
     def default(cls, agents: Sequence[Agent] = (), **options: Any) -> "Team":
@@ -173,6 +171,22 @@ class Team:
         events = Events()
         yield from self._stream(events, self._resume(run_id, events=events))
 
+    def answer(self, run_id: str, answer: str | Mapping[str, str]) -> Result:
+        """Answer what a run waits for, and let it go on; may come days later and from another process.
+
+        Args:
+            run_id: of a run whose status is ``waiting``.
+            answer: ``approve``, ``deny``, ``done`` or ``repeat`` for all its questions, or answers by question id.
+
+        Raises:
+            UsageError: no such run, it does not wait, or the answer is none of those asked for.
+        """
+        return self._wait(self._resume(run_id, answer=answer))
+
+    def questions(self, run_id: str) -> tuple[Question, ...]:
+        """What a run waits for a person to say; empty if it does not wait."""
+        return self._wait(self._questions(find_run(self.store, run_id)["id"]))
+
     def feedback(self, run_id: str, reward: float) -> int:
         """Say how good a run's answer was; the router learns it for the decisions that led to it.
 
@@ -228,27 +242,46 @@ class Team:
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | None" = None
     ) -> Result:
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
-        _put(events, {"event": "run", "run_id": run_id})
+        put(events, {"event": "run", "run_id": run_id})
         return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)
 
-    async def _resume(self, run_id: str, events: "Events | None" = None) -> Result:
+    async def _resume(
+        self, run_id: str, events: "Events | None" = None, answer: str | Mapping[str, str] | None = None
+    ) -> Result:
         run = find_run(self.store, run_id)
-        _put(events, {"event": "run", "run_id": run["id"]})
-        if run["result"] is not None and run["status"] != "interrupted":
-            _put(events, {"event": "answer", "result": run["result"]})
+        put(events, {"event": "run", "run_id": run["id"]})
+        if run["status"] in FINISHED and run["result"] is not None:
+            if answer is not None:
+                raise UsageError(f"run {run['id']} does not wait for an answer: it has ended ({run['status']})")
+            put(events, {"event": "answer", "result": run["result"]})
             return Result.from_json(run["result"])
-        graph = await self._checkpointed()
-        state = await graph.aget_state({"configurable": {"thread_id": run["id"]}})
-        begun = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
-        return await self._drive(run["id"], None if state.values else begun, events)
+        inputs: Any = None
+        asked = await self._questions(run["id"])
+        if asked and answer is None:
+            return await self._waiting(run["id"], asked, events)
+        if answer is not None:
+            inputs = Command(resume=answers_to(asked, answer, run["id"]))
+        elif not await self._begun(run["id"]):
+            inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
+        wake(self.services, run["id"])
+        return await self._drive(run["id"], inputs, events)
 
-    async def _drive(self, run_id: str, inputs: dict[str, Any] | None, events: "Events | None") -> Result:
+    async def _begun(self, run_id: str) -> bool:
+        graph = await self._checkpointed()
+        return bool((await graph.aget_state({"configurable": {"thread_id": run_id}})).values)
+
+    async def _questions(self, run_id: str) -> tuple[Question, ...]:
+        graph = await self._checkpointed()
+        state = await graph.aget_state({"configurable": {"thread_id": run_id}})
+        return tuple(Question.from_json({**asked.value, "id": asked.id}) for asked in state.interrupts)
+
+    async def _drive(self, run_id: str, inputs: Any, events: "Events | None") -> Result:
         graph = await self._checkpointed()
         config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
         self._mark(run_id, "running")
         try:
             async for event in graph.astream(inputs, config, stream_mode="custom", durability="sync"):
-                _put(events, event)
+                put(events, event)
         except asyncio.CancelledError:
             self._mark(run_id, "interrupted")
             raise
@@ -258,11 +291,25 @@ class Team:
         except Exception as error:
             self._mark(run_id, "failed", f"{type(error).__name__}: {error}")
             raise
+        asked = await self._questions(run_id)
+        if asked:
+            return await self._waiting(run_id, asked, events)
         return Result.from_json(find_run(self.store, run_id)["result"])
 
-    def _mark(self, run_id: str, status: str, error: str | None = None) -> None:
+    async def _waiting(self, run_id: str, asked: tuple[Question, ...], events: "Events | None") -> Result:
+        graph = await self._checkpointed()
+        state = await graph.aget_state({"configurable": {"thread_id": run_id}})
+        result = build_result(self.services, state.values, asked)
+        self._mark(run_id, "waiting", result=result.as_json())
+        put(events, {"event": "answer", "result": result.as_json()})
+        return result
+
+    def _mark(
+        self, run_id: str, status: str, error: str | None = None, result: dict[str, Any] | None = None
+    ) -> None:
+        values: dict[str, Any] = {"status": status, "error": error} | ({"result": result} if result else {})
         with self.store.write() as connection:
-            connection.execute(update(runs).where(runs.c.id == run_id).values(status=status, error=error))
+            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
 
     async def _checkpointed(self) -> Any:
         # a task, awaited by all: two runs that begin at once must not open it twice
@@ -295,50 +342,6 @@ class Team:
                 job.cancel()
                 self._worker.drain()
         job.result()
-
-
-class _Loop:
-    """An event loop in a thread of its own, so that a team works from any code, with or without a loop."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock = threading.Lock()
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="pointwork", daemon=True).start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def drain(self) -> None:
-        """Wait until cancelled work has cleaned up."""
-
-        async def others() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            await asyncio.wait(tasks, timeout=10) if tasks else None
-
-        if self._loop is not None:
-            with contextlib.suppress(Exception):
-                asyncio.run_coroutine_threadsafe(others(), self._loop).result(timeout=15)
-
-    def stop(self) -> None:
-        with self._lock:
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-
-
-def _put(events: "Events | None", event: Any) -> None:
-    if events is not None:
-        events.put(event)
 
 
 def _checked_task(task: str) -> str:

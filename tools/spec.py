@@ -113,6 +113,8 @@ class Tool:
         timeout: seconds before a call is given up.
         takes_key: the function honours ``ToolContext.idempotency_key``: repeating a call does nothing twice.
         needs_approval: a person must agree to each call.
+        reconcile: asked with (idempotency key, arguments) whether an earlier call took effect: its result, or None
+            if it did not. For tools that can look, but do not take keys.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Tool:
     timeout: float = 30.0
     takes_key: bool = False
     needs_approval: bool = False
+    reconcile: Callable[[str, dict[str, Any]], Any] | None = field(default=None, repr=False)
     model: type[BaseModel] | None = field(default=None, repr=False, compare=False)
     context_parameter: str | None = field(default=None, repr=False)
 
@@ -214,6 +217,7 @@ def tool(
     timeout: float = 30.0,
     takes_key: bool = False,
     needs_approval: bool = False,
+    reconcile: Callable[[str, dict[str, Any]], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     fn: Callable[..., Any] | None = None,
@@ -224,6 +228,7 @@ def tool(
     timeout: float = 30.0,
     takes_key: bool = False,
     needs_approval: bool = False,
+    reconcile: Callable[[str, dict[str, Any]], Any] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool from a typed function.
 
@@ -251,6 +256,7 @@ def tool(
             timeout=timeout,
             takes_key=takes_key,
             needs_approval=needs_approval,
+            reconcile=reconcile,
             model=model,
             context_parameter=context_parameter,
         )

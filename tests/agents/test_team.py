@@ -16,7 +16,6 @@ from pointwork.models import ChatRequest, Price, ScriptedClient, Step
 from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.store.tables import decisions, ledger, outcomes, runs, steps
-from pointwork.tools import ToolContext
 
 
 @tool
@@ -392,25 +391,3 @@ def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
 def test_agents_and_teams_that_make_no_sense(make: Callable[[], Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         make()
-
-
-def test_a_tool_with_side_effects_is_not_called_twice(store: Store) -> None:
-    """A resumed attempt finds what an earlier process did, by the call's key."""
-    effects: list[str] = []
-
-    @tool(labels=["writes"])
-    def write(line: str, context: ToolContext) -> str:
-        """Write a line."""
-        effects.append(context.idempotency_key)
-        return f"wrote {line}"
-
-    from pointwork.agents.services import Work
-
-    writer = Agent("w", "You write.", {"writing": "write lines"}, (write,), modes=("instant",))
-    with team(ScriptedClient([]), store, [writer]) as made:
-        work = Work("r", "p0.s1", 1, made.services.ledger.open("r"))
-        for _ in range(2):
-            result = asyncio.run(made.services.call_tool(write, {"line": "a"}, ToolContext(), work))
-            assert result.text == "wrote a"
-        asyncio.run(made.services.call_tool(write, {"line": "b"}, ToolContext(), work))
-    assert len(effects) == len(set(effects)) == 2

@@ -1,0 +1,189 @@
+"""Calling tools: metered, logged, asked about where a person must agree, and never silently twice.
+
+A tool with side effects stores its intent and its idempotency key before the call and its result after it. If a
+run that was killed in between goes on, the intent stands there without a result: *indeterminate*. Then, in this
+order: the tool takes keys, so it is called again with the same one; it can be asked (``Tool.reconcile``); a person
+is asked.
+"""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from langgraph.types import interrupt
+from sqlalchemy import insert, select, update
+
+from pointwork.errors import ToolDenied, ToolError
+from pointwork.ledger import Account, Amount
+from pointwork.store import Store
+from pointwork.store.tables import tool_calls
+from pointwork.tools import Tool, ToolContext, ToolResult
+
+# What a person may answer; see ``Team.answer``.
+APPROVE, DENY, DONE, REPEAT = "approve", "deny", "done", "repeat"
+ANSWERS = (APPROVE, DENY, DONE, REPEAT)
+
+
+@dataclass(frozen=True)
+class Work:
+    """For what tools are called.
+
+    Attributes:
+        run_id: of the run.
+        name: of the attempt, ``p0.s1#1``.
+        account: pays.
+    """
+
+    run_id: str
+    name: str
+    account: Account
+
+
+class ToolCaller:
+    """Calls the tools of one attempt at a subtask; its n-th call has the same key when the attempt is repeated."""
+
+    def __init__(self, store: Store, work: Work, context: ToolContext) -> None:
+        self._store, self._work, self._context = store, work, context
+        self._count = 0
+
+    async def call(self, tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+        """Call a tool.
+
+        Raises:
+            ToolError: it failed.
+            ToolDenied: a person refused the call.
+            BudgetExceeded: no tool call is left.
+            GraphInterrupt: a person must be asked; the run waits.
+        """
+        self._count += 1
+        digest = hashlib.sha256(json.dumps(arguments, sort_keys=True, default=str).encode()).hexdigest()
+        parts = (self._work.run_id, self._work.name, str(self._count), tool.name, digest)
+        row = {
+            "id": hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40],
+            "run_id": self._work.run_id,
+            "subtask": self._work.name,
+            "tool": tool.name,
+            "arguments": arguments,
+            "arguments_hash": digest,
+            "status": "intent",
+            "started": time.time(),
+        }
+        if not tool.has_side_effects:
+            if tool.needs_approval:
+                self._approved(tool, arguments)
+            return await self._run(tool, row)
+        known = self._store.row(select(tool_calls).where(tool_calls.c.id == row["id"]))
+        if known is None:
+            if tool.needs_approval:
+                self._approved(tool, arguments)
+            return await self._run(tool, row)
+        if known["status"] == "intent":
+            return await self._indeterminate(tool, row)
+        if known["status"] == "done":
+            return _result_of(known["result"])
+        raise ToolError(known["error"] or f"tool {tool.name!r} failed")
+
+    def _approved(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        question = {
+            "kind": "approval",
+            "tool": tool.name,
+            "arguments": arguments,
+            "labels": sorted(tool.labels),
+            "question": f"May {tool.name} be called with {json.dumps(arguments, ensure_ascii=False, default=str)}?",
+            "answers": [APPROVE, DENY],
+        }
+        if self._ask(question) != APPROVE:
+            raise ToolDenied(f"tool {tool.name!r}: a person refused this call")
+
+    def _ask(self, question: dict[str, Any]) -> str:
+        self._store.flush()  # what led here must be there for whoever goes on
+        return str(interrupt({**question, "subtask": self._work.name}))
+
+    async def _indeterminate(self, tool: Tool, row: dict[str, Any]) -> ToolResult:
+        """A call that may have taken effect before the process ended."""
+        if tool.takes_key:
+            return await self._run(tool, row)
+        if tool.reconcile is not None:
+            found = tool.reconcile(row["id"], dict(row["arguments"]))
+            if found is None:
+                return await self._run(tool, row)
+            result = found if isinstance(found, ToolResult) else ToolResult(found, str(found))
+            self._finish(tool, row, "done", result, None)
+            return result
+        arguments = json.dumps(row["arguments"], ensure_ascii=False, default=str)
+        answer = self._ask(
+            {
+                "kind": "indeterminate",
+                "tool": tool.name,
+                "arguments": row["arguments"],
+                "labels": sorted(tool.labels),
+                "question": f"{tool.name} was called with {arguments}, and the process ended before it returned. "
+                "It may have taken effect. Did it (done), shall it be called again (repeat), or shall the subtask "
+                "end (deny)?",
+                "answers": [DONE, REPEAT, DENY],
+            }
+        )
+        if answer == REPEAT:
+            return await self._run(tool, row)
+        if answer == DONE:
+            result = ToolResult("done", f"{tool.name}: done, as a person confirmed")
+            self._finish(tool, row, "done", result, None)
+            return result
+        raise ToolDenied(
+            f"tool {tool.name!r}: it is not known whether it took effect, and a person ended the subtask"
+        )
+
+    async def _run(self, tool: Tool, row: dict[str, Any]) -> ToolResult:
+        with self._work.account.spending(Amount(tool_calls=1), by=f"tool:{tool.name}") as spending:
+            if tool.has_side_effects:
+                self._keep_intent(row)
+            spending.add(Amount(tool_calls=1))
+            try:
+                result = await tool.call(dict(row["arguments"]), replace(self._context, idempotency_key=row["id"]))
+            except ToolError as error:
+                # a function that ran out of time may still be at work: whether it took effect is not known
+                if not (tool.has_side_effects and isinstance(error.__cause__, TimeoutError)):
+                    self._finish(tool, row, "failed", None, str(error))
+                raise
+        self._finish(tool, row, "done", result, None)
+        return result
+
+    def _keep_intent(self, row: dict[str, Any]) -> None:
+        with self._store.write() as connection:
+            known = connection.execute(select(tool_calls.c.id).where(tool_calls.c.id == row["id"])).first()
+            if known is None:
+                connection.execute(insert(tool_calls), row)
+
+    def _finish(
+        self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None
+    ) -> None:
+        ended = {
+            "status": status,
+            "result": None if result is None else _as_json(result),
+            "error": error,
+            "finished": time.time(),
+        }
+        if tool.has_side_effects:
+            with self._store.write() as connection:
+                connection.execute(update(tool_calls).where(tool_calls.c.id == row["id"]).values(ended))
+        else:
+            # reading again changes nothing, so each call is a row of its own
+            self._store.append(tool_calls, {**row, **ended, "id": f"{row['id'][:32]}{time.time_ns():x}"})
+
+
+def _as_json(result: ToolResult) -> dict[str, Any]:
+    value = {
+        "value": result.value,
+        "text": result.text,
+        "evidence": [list(piece) for piece in result.evidence],
+        "answer": result.answer,
+    }
+    return json.loads(json.dumps(value, default=str))
+
+
+def _result_of(value: Any) -> ToolResult:
+    stored = cast(dict[str, Any], value)
+    evidence = tuple((str(source), str(text)) for source, text in stored["evidence"])
+    return ToolResult(stored["value"], stored["text"], evidence, stored.get("answer", ""))
