@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import pytest
 
 from pointwork.store import Store
+
+# tests/databases.py: fixtures ``database``, ``database_url`` … for what must hold on every database
+sys.path.append(str(Path(__file__).parent))
+pytest_plugins = ["databases"]
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 

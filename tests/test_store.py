@@ -60,7 +60,7 @@ def test_a_refused_row_is_named_and_keeps_no_other_from_being_stored(store: Stor
 def test_rows_stay_in_the_buffer_while_the_database_can_not_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pointwork.store.engine.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("pointwork.store.faults.BUSY_SECONDS", 0.05)
     store = Store(f"sqlite:///{tmp_path / 'a.db'}")
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -4,7 +4,8 @@
 ``migrations`` its history.
 """
 
-from pointwork.store.engine import default_url, new_id
+from pointwork.store.clock import new_id
+from pointwork.store.engine import default_url
 from pointwork.store.store import Store, open_store
 
 __all__ = ["Store", "default_url", "new_id", "open_store"]

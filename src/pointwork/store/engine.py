@@ -1,27 +1,25 @@
-"""Opening the database: address, pragmas, transactions, migrations."""
+"""Opening a database: address, pragmas, transactions. All that is special to one of them is in this module."""
 
 import os
-import secrets
-import time
+import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from pointwork.errors import ConfigError, StoreError
+from pointwork.extras import require
+from pointwork.store import faults
+from pointwork.store.faults import commit_unknown, explained
+from pointwork.store.types import dump_json, load_json
 
-HEAD = "0001"
-BUSY_SECONDS = 30.0
-
-
-def new_id(prefix: str = "") -> str:
-    """A new id that sorts by time of creation: milliseconds (12 hex digits) and 64 random bits."""
-    return f"{prefix}{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+CONNECT_SECONDS = 10
+_MIGRATING = 0x706F696E74  # "point": the key of an advisory lock
 
 
 def default_url() -> str:
@@ -51,32 +49,141 @@ def parse_url(url: str) -> URL:
         raise ConfigError(f"store {backend!r} is not supported; use sqlite:///… or postgresql://…")
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and str(parsed.database).startswith("~"):
+        parsed = parsed.set(database=str(Path(str(parsed.database)).expanduser()))
     return parsed
 
 
-def open_engine(url: URL) -> Engine:
-    """An engine whose write transactions take the lock at their start, so that they never deadlock.
+def sqlite_path(url: URL) -> str | None:
+    """The file of an SQLite store; None for one in memory and for other databases."""
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    # as SQLite's own URIs have it: file:path?mode=ro&uri=true
+    return str(url.database).removeprefix("file:")
+
+
+class Database:
+    """An engine and its transactions.
+
+    Write transactions take SQLite's lock at their start, so that they never deadlock.
+
+    Args:
+        url: from ``parse_url``.
 
     Raises:
         StoreError: the file's folder can not be made.
+        ConfigError: the driver is not installed.
     """
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_size=8, max_overflow=8, pool_pre_ping=True)
-    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
-    if url.database in (None, "", ":memory:"):
-        options["poolclass"] = StaticPool
-    else:
-        try:
-            Path(str(url.database)).expanduser().parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"can not make the folder of the store {url.database}: {error}") from error
-    engine = create_engine(url, **options)
-    event.listen(engine, "connect", _on_connect)
-    event.listen(engine, "begin", _on_begin)
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        if url.get_backend_name() == "sqlite":
+            self.engine = self._reader = _open_sqlite(url)
+        else:
+            self.engine = _open_postgresql(url)
+            # a query alone needs no BEGIN and ROLLBACK around it, each a round trip
+            self._reader = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        # in memory there is one connection for all threads, so one transaction at a time
+        in_memory = url.get_backend_name() == "sqlite" and sqlite_path(url) is None
+        self._turn: AbstractContextManager[Any] = threading.RLock() if in_memory else nullcontext()
+
+    @property
+    def one_writer(self) -> bool:
+        """Whether write transactions follow each other; else several run at once and wait for each other's rows."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Generator[Connection, None, None]:
+        """A write transaction: commits at the end, rolls back on an exception.
+
+        Args:
+            durable: whether it must survive a power cut from its end on. If not, it survives the end of the
+                process all the same, and a power cut from the next durable one on.
+
+        Raises:
+            StoreError: the database refused; nothing was stored.
+            CommitUnknown: the connection ended during the commit.
+        """
+        committing = False
+        with explained(self.url), self._turn, self.engine.connect() as connection:
+            try:
+                with connection.execution_options(pointwork_write=True, pointwork_durable=durable).begin():
+                    yield connection
+                    committing = True
+            except DBAPIError as error:
+                if committing and error.connection_invalidated:
+                    raise commit_unknown(error, self.url) from error
+                raise
+
+    @contextmanager
+    def reading(self) -> Generator[Connection, None, None]:
+        """A connection for single queries: each sees one state of the database.
+
+        Raises:
+            StoreError: the database refused.
+        """
+        with explained(self.url), self._turn, self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def migrating(self) -> Generator[Connection, None, None]:
+        """A write transaction that only one process has at a time."""
+        with self.transaction() as connection:
+            if not self.one_writer:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+            yield connection
+
+    def forked(self) -> None:
+        """In a child process: leave the parent its connections."""
+        self.engine.dispose(close=False)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self.engine.dispose()
+
+
+def _open_postgresql(url: URL) -> Engine:
+    try:
+        require("psycopg")
+    except ImportError as error:
+        raise ConfigError(f"store {url!r}: {error}") from error
+    given = url.query.get("options", "")
+    options = f"{given if isinstance(given, str) else ' '.join(given)} -c lock_timeout={faults.BUSY_SECONDS:g}s"
+    engine = create_engine(
+        url,
+        pool_size=8,
+        max_overflow=24,
+        pool_pre_ping=True,  # a server that was started anew is noticed before a transaction, not in it
+        connect_args={"connect_timeout": CONNECT_SECONDS, "options": options.strip()},
+        json_serializer=dump_json,
+        json_deserializer=load_json,
+    )
+    event.listen(engine, "begin", _on_begin_postgresql)
     return engine
 
 
-def _on_connect(connection: Any, _record: Any) -> None:
+def _on_begin_postgresql(connection: Connection) -> None:
+    if not connection.get_execution_options().get("pointwork_durable", True):
+        connection.exec_driver_sql("SET LOCAL synchronous_commit TO off")
+
+
+def _open_sqlite(url: URL) -> Engine:
+    options: dict[str, Any] = {"connect_args": {"timeout": faults.BUSY_SECONDS, "check_same_thread": False}}
+    path = sqlite_path(url)
+    if path is None:
+        options["poolclass"] = StaticPool
+    else:
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"can not make the folder of the store {path}: {error}") from error
+    engine = create_engine(url, json_serializer=dump_json, json_deserializer=load_json, **options)
+    event.listen(engine, "connect", _on_connect_sqlite)
+    event.listen(engine, "begin", _on_begin_sqlite)
+    return engine
+
+
+def _on_connect_sqlite(connection: Any, _record: Any) -> None:
     # pysqlite's own transaction handling would begin deferred: read, then fail to upgrade to a write lock
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -84,79 +191,17 @@ def _on_connect(connection: Any, _record: Any) -> None:
     # FULL: a tool's stored intent must survive a power cut, else its effect could happen twice
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    # what a user deletes from memory is overwritten, not just unlinked
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.close()
 
 
-def _on_begin(connection: Connection) -> None:
-    reading = connection.get_execution_options().get("pointwork_read", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-
-def migrate(engine: Engine) -> None:
-    """Bring the schema to this package's revision.
-
-    Raises:
-        StoreError: the store was written by a newer version of the package, or can not be opened.
-    """
-    with _explained(engine):
-        if _revision(engine) == HEAD:
-            return
-        from alembic import command
-        from alembic.config import Config
-        from alembic.script import ScriptDirectory
-        from alembic.util import CommandError
-
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        with engine.begin() as connection:
-            # asked again inside the write transaction: another process may have migrated meanwhile
-            revision = _revision_of(connection)
-            if revision == HEAD:
-                return
-            if revision is not None and revision not in known:
-                raise StoreError(
-                    f"the store {engine.url!r} has schema {revision!r}, which this version of pointwork "
-                    "does not know: it was written by a newer one. Upgrade pointwork or use another store."
-                )
-            config.attributes["connection"] = connection
-            try:
-                command.upgrade(config, "head")
-            except CommandError as error:
-                raise StoreError(f"the store {engine.url!r} can not be migrated: {error}") from error
-
-
-def _revision(engine: Engine) -> str | None:
-    with engine.connect().execution_options(pointwork_read=True) as connection:
-        return _revision_of(connection)
-
-
-def _revision_of(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-
-
-@contextmanager
-def _explained(engine: Engine) -> Generator[None, None, None]:
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise explain(error, engine.url) from error
-
-
-def explain(error: SQLAlchemyError, url: URL) -> StoreError:
-    """A database error in words that say what to do."""
-    cause = str(getattr(error, "orig", None) or error).strip()
-    advice = ""
-    if "database is locked" in cause:
-        advice = f" Another process has held its write lock for over {BUSY_SECONDS:g} s."
-    elif "disk is full" in cause or "disk I/O error" in cause:
-        advice = " Free some space and run the command again; what was stored before is kept."
-    elif "not a database" in cause:
-        advice = " The file is not a Pointwork store; choose another with POINTWORK_STORE."
-    elif "unable to open" in cause or "readonly database" in cause:
-        advice = " Check that the file and its folder can be written, or set POINTWORK_STORE."
-    elif isinstance(error, OperationalError) and url.get_backend_name() == "postgresql":
-        advice = " Is the server running, and the address right?"
-    return StoreError(f"store {url!r}: {cause}.{advice}")
+def _on_begin_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if not options.get("pointwork_write"):
+        return  # each query is a transaction of its own
+    level = "FULL" if options.get("pointwork_durable", True) else "NORMAL"
+    if connection.info.get("synchronous", "FULL") != level:
+        connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+        connection.info["synchronous"] = level
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

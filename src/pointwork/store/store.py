@@ -1,43 +1,35 @@
 """The store's one reader and writer."""
 
+import os
 import threading
 import weakref
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
-from sqlalchemy import ClauseElement, Connection, Executable, Table, insert
-from sqlalchemy.exc import (
-    DataError,
-    IntegrityError,
-    InternalError,
-    OperationalError,
-    SQLAlchemyError,
-    StatementError,
-)
+from sqlalchemy import ClauseElement, Connection, Executable, Table
 from sqlalchemy.sql.util import find_tables
 
 from pointwork.errors import StoreError
-from pointwork.store import tables
-from pointwork.store.engine import explain, migrate, open_engine, parse_url
+from pointwork.store.buffer import Buffer
+from pointwork.store.engine import Database, parse_url, sqlite_path
+from pointwork.store.prepared import Prepared
+from pointwork.store.schema import migrate
 
 Row = dict[str, Any]
-
-# Buffered rows are written when there are this many, at the latest.
-BUFFER_ROWS = 256
-
-# Parents before children, so that foreign keys hold when a buffer is written.
-_ORDER = {name: i for i, name in enumerate(t.name for t in tables.metadata.sorted_tables)}
 
 
 class Store:
     """A database, opened and migrated.
 
     Writes are of two kinds. ``append`` buffers rows that nobody waits for (steps, decisions, usage) and writes
-    them in batches; ``flush`` makes them durable, and ``write`` does so too before its own statements. What must
-    be durable at once (money, intents of tool calls, the state of a run) goes through ``write``.
+    them in batches; ``flush`` makes them durable, and ``write`` does so too before its own statements, so that what
+    led to an effect is stored before the effect. What must be durable at once (money, intents of tool calls, the
+    state of a run) goes through ``write``. A process that is killed loses what it had buffered, at most; one that
+    ends, and a store that is dropped, store it first.
 
-    Safe to share between threads; several processes may open the same database.
+    Safe to share between threads; several processes may open the same database. A process made by ``fork`` gets
+    connections of its own, and an empty buffer: what the parent had buffered, the parent stores.
 
     Args:
         url: an SQLAlchemy URL, ``sqlite:///file.db`` or ``postgresql://…``; ``sqlite://`` is in memory.
@@ -49,55 +41,72 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = parse_url(url)
-        self._engine = open_engine(self.url)
-        self._buffer: list[tuple[Table, Row]] = []
-        self._lock = threading.Lock()
-        self._flushing = threading.Lock()
-        # in memory there is one connection for all threads, so one transaction at a time
-        self._turn: AbstractContextManager[Any] = threading.RLock() if self._shared else nullcontext()
-        migrate(self._engine)
+        self._database = Database(self.url)
+        self._buffer = Buffer(self._database)
+        self._mine = threading.local()
+        self._prepared: dict[Any, Prepared] = {}
+        self.closed = False
+        try:
+            migrate(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+        self._end = weakref.finalize(self, _end, self._buffer, self._database, os.getpid())
+        _all.add(self)
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
 
     @property
-    def _shared(self) -> bool:
-        return self.url.get_backend_name() == "sqlite" and self.sqlite_path is None
-
-    @property
     def sqlite_path(self) -> str | None:
         """The file, if this is SQLite on disk."""
-        if self.url.get_backend_name() != "sqlite" or self.url.database in (None, "", ":memory:"):
-            return None
-        return self.url.database
+        return sqlite_path(self.url)
+
+    @property
+    def one_writer(self) -> bool:
+        """Whether write transactions follow each other; else several run at once and wait for each other's rows."""
+        return self._database.one_writer
+
+    def _check(self) -> None:
+        if self.closed:
+            raise StoreError(f"store {self.url!r} is closed")
 
     @contextmanager
-    def write(self) -> Generator[Connection, None, None]:
+    def write(self, *, flush: bool = True, durable: bool = True) -> Generator[Connection, None, None]:
         """A write transaction: commits at the end, rolls back on an exception; flushes buffered rows first.
+
+        It is never repeated: when the connection ends during the commit, the error says that the outcome is not
+        known. The block should be short and not wait for anything: on SQLite it holds the only write lock.
+
+        Args:
+            flush: False where no effect outside the store depends on the buffered rows.
+            durable: False where losing the transaction in a power cut does no harm (the end of the process can
+                not lose it); the next durable one makes it durable too.
 
         Raises:
             StoreError: the database refused; nothing of the transaction was stored.
         """
-        self.flush()
+        self._check()
+        if getattr(self._mine, "writing", False):
+            raise StoreError("a write transaction inside another of the same thread would wait for itself")
+        if flush:
+            self._buffer.flush()
+        self._mine.writing = True
         try:
-            with self._turn, self._engine.begin() as connection:
+            with self._database.transaction(durable=durable) as connection:
                 yield connection
-        except SQLAlchemyError as error:
-            raise explain(error, self.url) from error
+        finally:
+            self._mine.writing = False
 
     @contextmanager
     def _reading(self, query: Executable) -> Generator[Connection, None, None]:
-        if self._buffer:
-            asked = find_tables(cast(ClauseElement, query), include_joins=True, include_selects=True)
-            with self._lock:
-                waiting = any(table in asked for table, _ in self._buffer)
-            if waiting:  # only then: a flush is a commit, and most reads need none
-                self.flush()
-        try:
-            with self._turn, self._engine.connect().execution_options(pointwork_read=True) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise explain(error, self.url) from error
+        self._check()
+        asked = find_tables(cast(ClauseElement, query), include_joins=True, include_selects=True)
+        # only where it shows: a flush is a commit, and most reads need none
+        if self._buffer.holds(table.name for table in asked if isinstance(table, Table)):
+            self._buffer.flush()
+        with self._database.reading() as connection:
+            yield connection
 
     def rows(self, query: Executable) -> list[Row]:
         """All rows of a query, as dictionaries; buffered rows are seen.
@@ -114,74 +123,67 @@ class Store:
             found = connection.execute(query).mappings().first()
             return None if found is None else dict(found)
 
+    def prepare(self, key: Any, statement: Executable) -> Prepared:
+        """A statement compiled for this database, once per key: for what is executed by the thousand."""
+        known = self._prepared.get(key)
+        if known is None:
+            known = self._prepared[key] = Prepared(statement, self._database.engine.dialect)
+        return known
+
     def append(self, table: Table, *rows: Mapping[str, Any]) -> None:
-        """Buffer rows that need not be durable before the next ``flush`` or ``write``."""
-        with self._lock:
-            self._buffer.extend((table, dict(row)) for row in rows)
-            full = len(self._buffer) >= BUFFER_ROWS
-        if full:
-            self.flush()
+        """Buffer rows that need not be durable before the next ``flush`` or ``write``.
+
+        Raises:
+            StoreError: a row does not fit its table: none of them was taken. Or the buffer is full, and the
+                database can not write now: they were taken, and stay in the buffer.
+        """
+        self._check()
+        self._buffer.append(table, rows, wait=getattr(self._mine, "writing", False))
 
     def flush(self) -> None:
         """Write what is buffered, in one transaction, parents before children.
 
         Raises:
-            StoreError: the database can not write now; the rows stay in the buffer. Or it refuses a row for what is
-                in it: that row is dropped and named, all others are written.
+            StoreError: the database can not write now; the rows stay in the buffer. Or it had to refuse rows for
+                what is in them, now or in a flush before: those were dropped and are named, all others are written.
         """
-        if not self._buffer:
-            return
-        with self._flushing:  # two flushes at once could store a child before its parent
-            with self._lock:
-                taken, self._buffer = self._buffer, []
-            try:
-                with self._turn, self._engine.begin() as connection:
-                    insert_rows(connection, taken)
-            except (IntegrityError, DataError, StatementError) as error:
-                if isinstance(error, OperationalError | InternalError):
-                    self._put_back(taken)
-                    raise explain(error, self.url) from error
-                self._flush_singly(taken)
-            except BaseException:
-                self._put_back(taken)
-                raise
-
-    def _put_back(self, rows: list[tuple[Table, Row]]) -> None:
-        with self._lock:
-            self._buffer[:0] = rows
-
-    def _flush_singly(self, rows: list[tuple[Table, Row]]) -> None:
-        """One row can not be stored, and must not keep the others from it for ever."""
-        refused: list[str] = []
-        with self._turn, self._engine.begin() as connection:
-            for table, row in sorted(rows, key=lambda item: _ORDER[item[0].name]):
-                try:
-                    with connection.begin_nested():
-                        insert_rows(connection, [(table, row)])
-                except (IntegrityError, DataError, StatementError) as error:
-                    refused.append(f"{table.name}: {error.orig or error} in {str(row)[:200]}")
-        if refused:
-            raise StoreError(f"store {self.url!r} refused {len(refused)} rows: " + "; ".join(refused))
+        self._check()
+        self._buffer.flush()
+        self._buffer.complain()
 
     def close(self) -> None:
-        """Write what is buffered and give back the connections. Closing twice does nothing."""
-        self.flush()
-        self._engine.dispose()
+        """Write what is buffered and give back the connections. Closing twice does nothing.
+
+        Raises:
+            StoreError: as ``flush``; if the database could not be written, the store stays open.
+        """
+        if self.closed:
+            return
+        self._buffer.flush()
+        self.closed = True
+        self._end.detach()
+        self._database.close()
+        self._buffer.complain()
 
 
-def insert_rows(connection: Connection, rows: Sequence[tuple[Table, Row]]) -> None:
-    """Insert rows of several tables, parents first, each table's rows in few statements."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
-    by_name: dict[str, Table] = {}
-    for table, row in rows:
-        by_name[table.name] = table
-        groups.setdefault((table.name, tuple(row)), []).append(row)
-    for (name, _), batch in sorted(groups.items(), key=lambda item: _ORDER[item[0][0]]):
-        connection.execute(insert(by_name[name]), batch)
+def _end(buffer: Buffer, database: Database, process: int) -> None:
+    if os.getpid() == process:
+        buffer.end()
+        database.close()
 
 
+_all: "weakref.WeakSet[Store]" = weakref.WeakSet()
 _open: "weakref.WeakValueDictionary[str, Store]" = weakref.WeakValueDictionary()
 _open_lock = threading.Lock()
+
+
+def _forked() -> None:
+    for store in _all:
+        store._buffer.reset()  # pyright: ignore[reportPrivateUsage]
+        store._database.forked()  # pyright: ignore[reportPrivateUsage]
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def open_store(store: "str | Store | None") -> Store:
@@ -192,6 +194,6 @@ def open_store(store: "str | Store | None") -> Store:
         return Store("sqlite://")
     with _open_lock:
         known = _open.get(store)
-        if known is None:
+        if known is None or known.closed:
             known = _open[store] = Store(store)
         return known

@@ -2,24 +2,25 @@
 
 Conventions: ids are text (uuid7-like, sortable) unless a row is only ever appended; times are seconds since the
 epoch (UTC); money is nano-USD (integer); JSON columns hold plain JSON values. Nothing here is specific to SQLite.
+
+A store is migrated while older processes may still have it open: a migration adds, and changes nothing that
+yesterday's package reads or writes.
 """
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Boolean,
     Column,
-    Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
-    Text,
     UniqueConstraint,
 )
+
+from pointwork.store.types import Json, Label, Number, Text, Whole
 
 metadata = MetaData(
     naming_convention={
@@ -32,7 +33,7 @@ metadata = MetaData(
 
 # SQLite gives row ids only to INTEGER primary keys.
 RowId = BigInteger().with_variant(Integer, "sqlite")
-Id = String(64)
+Id = Label(64)
 
 
 def _serial() -> Column[int]:
@@ -43,16 +44,16 @@ runs = Table(
     "runs",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("thread", String(256)),
+    Column("thread", Label(256)),
     Column("task", Text, nullable=False),
     Column("root", Text),
-    Column("status", String(32), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("finished", Float),
-    Column("budget", JSON),
-    Column("result", JSON),  # the whole Result, as --json prints it
+    Column("status", Label(32), nullable=False),
+    Column("created", Number, nullable=False),
+    Column("finished", Number),
+    Column("budget", Json),
+    Column("result", Json),  # the whole Result, as --json prints it
     Column("error", Text),
-    Column("package_version", String(32), nullable=False),
+    Column("package_version", Label(32), nullable=False),
     Index(None, "created"),
     Index(None, "thread", "created"),
 )
@@ -62,21 +63,21 @@ steps = Table(
     metadata,
     _serial(),
     Column("run_id", Id, ForeignKey("runs.id"), nullable=False),
-    Column("subtask", String(64)),
-    Column("kind", String(32), nullable=False),  # plan, model, recall, tool, verify, answer, note
-    Column("agent", String(128)),
-    Column("role", String(64)),
-    Column("model", String(256)),
-    Column("model_version", String(128)),
-    Column("input", JSON),
-    Column("output", JSON),
-    Column("token_ids", JSON),
-    Column("logprobs", JSON),
-    Column("prompt_tokens", BigInteger),
-    Column("completion_tokens", BigInteger),
-    Column("usd_nano", BigInteger),
-    Column("started", Float, nullable=False),
-    Column("seconds", Float),
+    Column("subtask", Label(64)),
+    Column("kind", Label(32), nullable=False),  # plan, model, recall, tool, verify, answer, note
+    Column("agent", Label(128)),
+    Column("role", Label(64)),
+    Column("model", Label(256)),
+    Column("model_version", Label(128)),
+    Column("input", Json),
+    Column("output", Json),
+    Column("token_ids", Json),
+    Column("logprobs", Json),
+    Column("prompt_tokens", Whole),
+    Column("completion_tokens", Whole),
+    Column("usd_nano", Whole),
+    Column("started", Number, nullable=False),
+    Column("seconds", Number),
     Column("error", Text),
     Index(None, "run_id", "id"),
 )
@@ -86,20 +87,20 @@ decisions = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("run_id", Id),  # no foreign key: a Router is also used without runs
-    Column("subtask", String(64)),
-    Column("router", String(128), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("clock", BigInteger, nullable=False),  # how many decisions this router had made before
-    Column("policy", String(64), nullable=False),
-    Column("policy_version", String(128), nullable=False),
-    Column("features_version", String(64), nullable=False),
+    Column("subtask", Label(64)),
+    Column("router", Label(128), nullable=False),
+    Column("created", Number, nullable=False),
+    Column("clock", Whole, nullable=False),  # how many decisions this router had made before
+    Column("policy", Label(64), nullable=False),
+    Column("policy_version", Label(128), nullable=False),
+    Column("features_version", Label(64), nullable=False),
     Column("text", Text),
-    Column("context", JSON, nullable=False),  # {"text": [...], "arms": {name: [...]}}
-    Column("candidates", JSON, nullable=False),
-    Column("arm", String(256), nullable=False),
-    Column("propensity", Float, nullable=False),
-    Column("propensities", JSON, nullable=False),
-    Column("scores", JSON, nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
+    Column("context", Json, nullable=False),  # {"text": [...], "arms": {name: [...]}}
+    Column("candidates", Json, nullable=False),
+    Column("arm", Label(256), nullable=False),
+    Column("propensity", Number, nullable=False),
+    Column("propensities", Json, nullable=False),
+    Column("scores", Json, nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
     Index(None, "run_id"),
     Index(None, "router", "clock"),
 )
@@ -109,12 +110,12 @@ outcomes = Table(
     metadata,
     _serial(),
     Column("decision_id", Id, ForeignKey("decisions.id"), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("quality", Float),  # None: unknown
-    Column("usd", Float),
-    Column("seconds", Float),
+    Column("created", Number, nullable=False),
+    Column("quality", Number),  # None: unknown
+    Column("usd", Number),
+    Column("seconds", Number),
     Column("error", Text),
-    Column("source", String(64), nullable=False),  # check, judge, feedback, caller
+    Column("source", Label(64), nullable=False),  # check, judge, feedback, caller
     Index(None, "decision_id", "id"),
 )
 
@@ -124,21 +125,21 @@ accounts = Table(
     Column("id", Id, primary_key=True),
     Column("parent_id", Id, ForeignKey("accounts.id")),
     Column("run_id", Id),
-    Column("kind", String(32), nullable=False),  # run, subtask, memory, judge, …
-    Column("name", String(256), nullable=False),
-    Column("deadline", Float),
-    Column("limit_usd_nano", BigInteger),
-    Column("limit_tokens", BigInteger),
-    Column("limit_tool_calls", BigInteger),
-    Column("limit_turns", BigInteger),
-    Column("spent_usd_nano", BigInteger, nullable=False, default=0),
-    Column("spent_tokens", BigInteger, nullable=False, default=0),
-    Column("spent_tool_calls", BigInteger, nullable=False, default=0),
-    Column("spent_turns", BigInteger, nullable=False, default=0),
-    Column("reserved_usd_nano", BigInteger, nullable=False, default=0),
-    Column("reserved_tokens", BigInteger, nullable=False, default=0),
-    Column("reserved_tool_calls", BigInteger, nullable=False, default=0),
-    Column("reserved_turns", BigInteger, nullable=False, default=0),
+    Column("kind", Label(32), nullable=False),  # run, subtask, memory, judge, …
+    Column("name", Label(256), nullable=False),
+    Column("deadline", Number),
+    Column("limit_usd_nano", Whole),
+    Column("limit_tokens", Whole),
+    Column("limit_tool_calls", Whole),
+    Column("limit_turns", Whole),
+    Column("spent_usd_nano", Whole, nullable=False, default=0),
+    Column("spent_tokens", Whole, nullable=False, default=0),
+    Column("spent_tool_calls", Whole, nullable=False, default=0),
+    Column("spent_turns", Whole, nullable=False, default=0),
+    Column("reserved_usd_nano", Whole, nullable=False, default=0),
+    Column("reserved_tokens", Whole, nullable=False, default=0),
+    Column("reserved_tool_calls", Whole, nullable=False, default=0),
+    Column("reserved_turns", Whole, nullable=False, default=0),
     Index(None, "run_id"),
     Index(None, "parent_id"),
 )
@@ -150,21 +151,21 @@ ledger = Table(
     Column("reservation_id", Id, nullable=False),
     Column("account_id", Id, ForeignKey("accounts.id"), nullable=False),
     Column("run_id", Id),
-    Column("kind", String(16), nullable=False),  # reserve, settle, release
-    Column("by", String(128), nullable=False),  # planner, agent:files, memory:filter, judge, …
-    Column("model", String(256)),
-    Column("model_version", String(128)),
-    Column("usd_nano", BigInteger, nullable=False),
-    Column("tokens", BigInteger, nullable=False),
-    Column("tool_calls", BigInteger, nullable=False),
-    Column("turns", BigInteger, nullable=False),
-    Column("seconds", Float),
-    Column("created", Float, nullable=False),
-    Column("lease_until", Float),
-    # one reserve and at most one settle or release per reservation
+    Column("kind", Label(16), nullable=False),  # reserve, settle, release, expire
+    Column("by", Label(128), nullable=False),  # planner, agent:files, memory:filter, judge, …
+    Column("model", Label(256)),
+    Column("model_version", Label(128)),
+    Column("usd_nano", Whole, nullable=False),
+    Column("tokens", Whole, nullable=False),
+    Column("tool_calls", Whole, nullable=False),
+    Column("turns", Whole, nullable=False),
+    Column("seconds", Number),
+    Column("created", Number, nullable=False),
+    # of a reserve: when its holder is taken for dead; NULL as soon as it is settled, released or expired
+    Column("lease_until", Number),
     UniqueConstraint("reservation_id", "kind"),
     Index(None, "account_id"),
-    Index(None, "run_id"),
+    Index(None, "run_id", "lease_until"),
 )
 
 tool_calls = Table(
@@ -172,16 +173,16 @@ tool_calls = Table(
     metadata,
     Column("id", Id, primary_key=True),  # the idempotency key
     Column("run_id", Id),
-    Column("subtask", String(64)),
-    Column("tool", String(256), nullable=False),
-    Column("arguments", JSON, nullable=False),
-    Column("arguments_hash", String(64), nullable=False),
-    Column("status", String(32), nullable=False),  # intent, done, failed, denied
-    Column("result", JSON),
+    Column("subtask", Label(64)),
+    Column("tool", Label(256), nullable=False),
+    Column("arguments", Json, nullable=False),
+    Column("arguments_hash", Label(64), nullable=False),
+    Column("status", Label(32), nullable=False),  # intent, done, failed, denied
+    Column("result", Json),
     Column("error", Text),
-    Column("taint", JSON),
-    Column("started", Float, nullable=False),
-    Column("finished", Float),
+    Column("taint", Json),
+    Column("started", Number, nullable=False),
+    Column("finished", Number),
     Index(None, "run_id"),
 )
 
@@ -190,21 +191,21 @@ memory_items = Table(
     metadata,
     Column("serial", RowId, primary_key=True, autoincrement=True),  # insertion order
     Column("id", Id, nullable=False),
-    Column("layer", String(32), nullable=False),  # episodic, semantic, summary, …
+    Column("layer", Label(32), nullable=False),  # episodic, semantic, summary, …
     Column("text", Text, nullable=False),
     Column("title", Text),
     Column("source", Text, nullable=False),
-    Column("trust", String(32), nullable=False),  # user, tool, web, agent
-    Column("thread", String(256)),
-    Column("speaker", String(256)),
-    Column("time", Float),
-    Column("created", Float, nullable=False),
+    Column("trust", Label(32), nullable=False),  # user, tool, web, agent
+    Column("thread", Label(256)),
+    Column("speaker", Label(256)),
+    Column("time", Number),
+    Column("created", Number, nullable=False),
     Column("parent_id", Id),  # the item that this one is a chunk or a summary of
-    Column("start", BigInteger),  # character offsets in the parent
-    Column("end", BigInteger),
-    Column("covers", JSON),  # ids that a summary stands for
-    Column("tokens", BigInteger, nullable=False),
-    Column("meta", JSON),
+    Column("start", Whole),  # character offsets in the parent
+    Column("end", Whole),
+    Column("covers", Json),  # ids that a summary stands for
+    Column("tokens", Whole, nullable=False),
+    Column("meta", Json),
     UniqueConstraint("id"),
     Index(None, "source"),
     Index(None, "thread", "serial"),
@@ -216,15 +217,15 @@ memory_usage = Table(
     metadata,
     _serial(),
     Column("run_id", Id),
-    Column("subtask", String(64)),
+    Column("subtask", Label(64)),
     Column("question", Text),
-    Column("tiers", JSON, nullable=False),  # {module: tier}
-    Column("items", JSON, nullable=False),  # [[id, score], …]
-    Column("credit", Float),
-    Column("tokens", BigInteger, nullable=False),
-    Column("usd_nano", BigInteger, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("created", Float, nullable=False),
+    Column("tiers", Json, nullable=False),  # {module: tier}
+    Column("items", Json, nullable=False),  # [[id, score], …]
+    Column("credit", Number),
+    Column("tokens", Whole, nullable=False),
+    Column("usd_nano", Whole, nullable=False),
+    Column("seconds", Number, nullable=False),
+    Column("created", Number, nullable=False),
     Index(None, "run_id"),
 )
 
@@ -232,29 +233,29 @@ playbook = Table(
     "playbook",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("section", String(128), nullable=False),
+    Column("section", Label(128), nullable=False),
     Column("text", Text, nullable=False),
-    Column("helpful", BigInteger, nullable=False, default=0),
-    Column("harmful", BigInteger, nullable=False, default=0),
-    Column("sources", JSON),
-    Column("state", String(32), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("updated", Float, nullable=False),
+    Column("helpful", Whole, nullable=False, default=0),
+    Column("harmful", Whole, nullable=False, default=0),
+    Column("sources", Json),
+    Column("state", Label(32), nullable=False),
+    Column("created", Number, nullable=False),
+    Column("updated", Number, nullable=False),
 )
 
 models = Table(
     "models",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("role", String(64), nullable=False),
-    Column("version", String(128), nullable=False),
-    Column("base", String(256), nullable=False),
+    Column("role", Label(64), nullable=False),
+    Column("version", Label(128), nullable=False),
+    Column("base", Label(256), nullable=False),
     Column("path", Text),
-    Column("sha256", String(64)),
+    Column("sha256", Label(64)),
     Column("parent_id", Id),
-    Column("metrics", JSON),
-    Column("state", String(32), nullable=False),  # candidate, live, rolled-back
-    Column("created", Float, nullable=False),
+    Column("metrics", Json),
+    Column("state", Label(32), nullable=False),  # candidate, live, rolled-back
+    Column("created", Number, nullable=False),
     UniqueConstraint("role", "version"),
 )
 
@@ -262,14 +263,14 @@ router_versions = Table(
     "router_versions",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("router", String(128), nullable=False),
-    Column("version", BigInteger, nullable=False),
-    Column("policy", String(64), nullable=False),
+    Column("router", Label(128), nullable=False),
+    Column("version", Whole, nullable=False),
+    Column("policy", Label(64), nullable=False),
     Column("state", LargeBinary, nullable=False),
-    Column("clock", BigInteger, nullable=False),
+    Column("clock", Whole, nullable=False),
     Column("parent_id", Id),
-    Column("metrics", JSON),
+    Column("metrics", Json),
     Column("live", Boolean, nullable=False),
-    Column("created", Float, nullable=False),
+    Column("created", Number, nullable=False),
     UniqueConstraint("router", "version"),
 )

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs on the connection that ``pointwork.store.engine.migrate`` hands over."""
+"""Alembic's entry: runs on the connection that ``pointwork.store.schema.migrate`` hands over."""
 
 from alembic import context
 

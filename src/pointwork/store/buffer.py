@@ -1,0 +1,166 @@
+"""The batching writer: rows that nobody waits for, stored many to a transaction."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import DataError, IntegrityError
+
+from pointwork.errors import StoreError
+from pointwork.store import tables
+from pointwork.store.engine import Database
+from pointwork.store.faults import CommitUnknown
+from pointwork.store.prepared import Inserter, Parameters
+
+# Rows are written when so many wait, or so many characters, or when one comes and the oldest has waited so long.
+ROWS = 256
+CHARACTERS = 4_000_000
+SECONDS = 2.0
+
+# Parents before children, so that foreign keys hold when rows of several tables are written together.
+_ORDER = {name: i for i, name in enumerate(t.name for t in tables.metadata.sorted_tables)}
+
+_log = logging.getLogger("pointwork.store")
+_Item = tuple[Inserter, Parameters]
+
+
+class Buffer:
+    """Rows on their way to a database. All methods may be called by several threads at once.
+
+    The rows of each table are stored in the order in which they were appended.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._inserters: dict[tuple[str, bool], Inserter] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: in a child process, where the parent still has it."""
+        self._rows: list[_Item] = []
+        self._characters = 0
+        self._since = 0.0
+        self._tables: set[str] = set()  # of what waits or is just being written
+        self._refused: list[str] = []
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+
+    def append(self, table: Table, rows: Iterable[Mapping[str, Any]], *, wait: bool = False) -> None:
+        """Take rows, as they are now: later changes of their values do not show.
+
+        Args:
+            table, rows: what goes where.
+            wait: do not write now, even if the buffer is full: this thread is in a transaction.
+
+        Raises:
+            StoreError: a row does not fit its table; none was taken. Or the buffer is full and can not be written:
+                they were taken.
+        """
+        try:
+            items = [self._encode(table, row) for row in rows]
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"{table.name}: {error}; nothing was stored") from error
+        characters = sum(_size(parameters) for _, parameters in items)
+        now = time.monotonic()
+        with self._lock:
+            if not self._rows:
+                self._since = now
+            self._rows += items
+            self._characters += characters
+            self._tables.add(table.name)
+            full = len(self._rows) >= ROWS or self._characters >= CHARACTERS or now - self._since >= SECONDS
+        if full and not wait:
+            self.flush()
+
+    def _encode(self, table: Table, row: Mapping[str, Any]) -> _Item:
+        number = table.autoincrement_column
+        numbered = number is not None and number.name in row
+        inserter = self._inserters.get((table.name, numbered))
+        if inserter is None:
+            inserter = Inserter(table, self._database.engine.dialect, numbered=numbered)
+            self._inserters[table.name, numbered] = inserter
+        return inserter, inserter.encode(row)
+
+    def holds(self, names: Iterable[str]) -> bool:
+        """Whether rows of one of these tables are not stored yet."""
+        return not self._tables.isdisjoint(names)
+
+    def flush(self) -> None:
+        """Store what was appended before this call, also by other threads, in one transaction.
+
+        A row that the database refuses for what is in it is dropped, and named by the next ``complain``.
+
+        Raises:
+            StoreError: the database can not write now; the rows stay here.
+            CommitUnknown: they may be stored or not; they are not stored again.
+        """
+        # the lock also when nothing waits: another thread may be storing it just now, and must have ended
+        with self._flushing:
+            with self._lock:
+                taken, self._rows = self._rows, []
+                characters, self._characters = self._characters, 0
+            if not taken:
+                return
+            try:
+                self._store(taken)
+            except CommitUnknown:
+                raise
+            except BaseException:
+                with self._lock:
+                    self._rows[:0] = taken
+                    self._characters += characters
+                raise
+            finally:
+                with self._lock:
+                    self._tables = {inserter.table.name for inserter, _ in self._rows}
+
+    def _store(self, rows: Sequence[_Item]) -> None:
+        # stable: within a table the order stays
+        rows = sorted(rows, key=lambda item: _ORDER[item[0].table.name])
+        try:
+            with self._database.transaction() as connection:
+                _insert(connection, rows)
+        except StoreError as error:
+            if not isinstance(error.__cause__, IntegrityError | DataError):
+                raise
+        else:
+            return
+        # one row can not be stored, and must not keep the others from it for ever
+        refused: list[str] = []
+        with self._database.transaction() as connection:
+            for inserter, parameters in rows:
+                try:
+                    with connection.begin_nested():
+                        inserter.insert(connection, [parameters])
+                except (IntegrityError, DataError) as error:
+                    refused.append(f"{inserter.table.name}: {error.orig} in {str(parameters)[:200]}")
+        for message in refused:
+            _log.error("the store %r refused a row of %s", self._database.url, message)
+        self._refused += refused
+
+    def complain(self) -> None:
+        """Raise StoreError once for the rows that were refused since the last time."""
+        refused, self._refused = self._refused, []
+        if refused:
+            raise StoreError(f"store {self._database.url!r} refused {len(refused)} rows: " + "; ".join(refused))
+
+    def end(self) -> None:
+        """Store what waits; if that fails, say in the log what is lost. For the end of the process."""
+        try:
+            self.flush()
+        except StoreError as error:
+            _log.error("%d rows were lost: %s", len(self._rows), error)
+
+
+def _insert(connection: Connection, rows: Iterable[_Item]) -> None:
+    for inserter, batch in groupby(rows, key=lambda item: item[0]):
+        inserter.insert(connection, [parameters for _, parameters in batch])
+
+
+def _size(parameters: Parameters) -> int:
+    values = parameters.values() if isinstance(parameters, dict) else parameters
+    return sum(len(value) for value in values if isinstance(value, str | bytes))

@@ -1,0 +1,73 @@
+"""What a database complains of, in words that say what to do."""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
+
+from pointwork.errors import StoreError
+
+BUSY_SECONDS = 30.0
+
+# In the order of trying: what the message or the SQLSTATE (PostgreSQL) holds -> what to do.
+_ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("database is locked", "55P03"), "Another process has held a lock for over {busy:g} s."),
+    (
+        ("disk is full", "disk I/O error", "53100"),
+        "Free some space and run the command again; what was stored before is kept.",
+    ),
+    (("not a database", "malformed"), "The file is not a Pointwork store; choose another with POINTWORK_STORE."),
+    (
+        ("unable to open", "readonly database", "25006"),
+        "Check that the file and its folder can be written, or set POINTWORK_STORE.",
+    ),
+    (("53300", "too many clients"), "The server has no connection left: raise its max_connections."),
+    (("3D000", "does not exist"), "Create the database first: createdb NAME."),
+    (("28",), "Check user and password in the address."),
+    (("57P", "08"), "The server ended the connection; nothing of this transaction was stored. Try again."),
+)
+
+
+class CommitUnknown(StoreError):
+    """The connection ended during a commit: the transaction may be stored, or not."""
+
+
+@contextmanager
+def explained(url: URL) -> Generator[None, None, None]:
+    """Turn the database's errors into StoreError."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise explain(error, url) from error
+
+
+def explain(error: SQLAlchemyError, url: URL) -> StoreError:
+    """A database error in words that say what to do."""
+    original = getattr(error, "orig", None)
+    cause = str(original or error).strip()
+    if isinstance(error, StatementError) and not isinstance(error, DBAPIError) and error.statement:
+        # a value that the column types refused: nothing was sent
+        cause = f"{cause} (in: {error.statement[:60]}…)"
+    state = str(getattr(original, "sqlstate", None) or "")
+    for signs, advice in _ADVICE:
+        if any(_is(sign, state, cause) for sign in signs):
+            return StoreError(f"store {url!r}: {cause}. {advice.format(busy=BUSY_SECONDS)}")
+    if isinstance(error, DBAPIError) and (error.connection_invalidated or re.search("connect", cause)):
+        return StoreError(f"store {url!r}: {cause}. Is the server running, and the address right?")
+    return StoreError(f"store {url!r}: {cause}")
+
+
+def _is(sign: str, state: str, cause: str) -> bool:
+    if re.fullmatch("[0-9A-Z]{2,5}", sign):
+        return state.startswith(sign)
+    return sign in cause
+
+
+def commit_unknown(error: SQLAlchemyError, url: URL) -> CommitUnknown:
+    """The error of a commit that nobody answered."""
+    return CommitUnknown(
+        f"store {url!r}: the connection ended during a commit ({getattr(error, 'orig', error)}). Whether it was "
+        "stored is not known, so it is not repeated. Look at what is there before you try again."
+    )

@@ -1,0 +1,100 @@
+"""Statements compiled once, for rows and transactions that are written by the thousand.
+
+SQLAlchemy's own execution costs more than SQLite's here: it looks up the compiled form, builds the parameters and a
+result each time. The SQL is still made by SQLAlchemy, for whatever database it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import JSON, Column, Connection, CursorResult, Executable, Table, insert
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from pointwork.store.types import dump_json
+
+Parameters = tuple[Any, ...] | dict[str, Any]
+
+
+class Prepared:
+    """A statement for one kind of database.
+
+    Args:
+        statement: with ``bindparam`` for what changes.
+        dialect: of the database.
+        columns: of an INSERT, the columns that are given.
+    """
+
+    def __init__(self, statement: Executable, dialect: Dialect, columns: Sequence[str] | None = None) -> None:
+        compiled = cast(Any, statement).compile(dialect=dialect, column_keys=columns)
+        self._compiled = cast(SQLCompiler, compiled)
+        self.sql = str(compiled)
+        self._fixed = {name: value for name, value in self._compiled.params.items() if isinstance(value, str | int)}
+        self._order: Sequence[str] | None = self._compiled.positiontup
+
+    def parameters(self, given: Mapping[str, Any]) -> Parameters:
+        """In the form that the driver wants."""
+        if self._order is None:
+            return {**self._fixed, **given}
+        if self._fixed:
+            given = {**self._fixed, **given}
+        return tuple([given[name] for name in self._order])
+
+    def run(self, connection: Connection, given: Mapping[str, Any]) -> CursorResult[Any]:
+        """Execute it. The values go to the driver as they are: plain integers, floats and texts."""
+        return connection.exec_driver_sql(self.sql, self.parameters(given))
+
+
+class _Field:
+    """A column of an INSERT: what it is called, what it needs, how values are turned into what the driver takes."""
+
+    def __init__(self, column: Column[Any], dialect: Dialect) -> None:
+        self.name = column.name
+        self.needed = not column.nullable
+        self.default: Any = getattr(column.default, "arg", None)
+        # JSON is written out now, not when it is sent: the caller may change the value meanwhile
+        as_json = isinstance(column.type, JSON)
+        self.convert = dump_json if as_json else column.type.dialect_impl(dialect).bind_processor(dialect)
+
+
+class Inserter:
+    """Rows of one table, checked and turned into what the driver takes, then inserted many at a time.
+
+    Args:
+        table: where to.
+        dialect: of the database.
+        numbered: whether the rows bring the number that the database else gives them.
+    """
+
+    def __init__(self, table: Table, dialect: Dialect, *, numbered: bool) -> None:
+        self.table = table
+        given = [column for column in table.columns if numbered or column is not table.autoincrement_column]
+        self._columns = [_Field(column, dialect) for column in given]
+        self._names = {column.name for column in given}
+        self._statement = Prepared(insert(table).inline(), dialect, [column.name for column in given])
+
+    def encode(self, row: Mapping[str, Any]) -> Parameters:
+        """A row for ``insert``.
+
+        Raises:
+            TypeError, ValueError: a value does not fit its column, is missing, or there is no such column.
+        """
+        if not row.keys() <= self._names:
+            raise ValueError(f"no column {', '.join(sorted(row.keys() - self._names))}")
+        values: dict[str, Any] = {}
+        for field in self._columns:
+            value = row.get(field.name, field.default)
+            if value is None:
+                if field.needed:
+                    raise ValueError(f"{field.name} is missing")
+            elif field.convert is not None:
+                try:
+                    value = field.convert(value)
+                except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                    raise ValueError(f"{field.name}: {error}") from error
+            values[field.name] = value
+        return self._statement.parameters(values)
+
+    def insert(self, connection: Connection, rows: Iterable[Parameters]) -> None:
+        """Insert what ``encode`` gave."""
+        connection.exec_driver_sql(self._statement.sql, cast(Any, list(rows)))

@@ -1,0 +1,60 @@
+"""The schema's history: which revision a database has, and how it gets to this package's."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+
+from pointwork.errors import StoreError
+from pointwork.store.engine import Database
+
+HEAD = "0002"
+
+
+def migrate(database: Database, target: str = HEAD) -> None:
+    """Bring the schema to a revision.
+
+    Args:
+        database: an open one.
+        target: where to; older ones only in tests.
+
+    Raises:
+        StoreError: the store was written by a newer version of the package, or can not be opened.
+    """
+    with database.reading() as connection:
+        if _revision(connection) == target:
+            return
+    from alembic import command
+    from alembic.util import CommandError
+
+    config, known = _history()
+    with database.migrating() as connection:
+        # asked again inside the write transaction: another process may have migrated meanwhile
+        revision = _revision(connection)
+        if revision == target:
+            return
+        if revision is not None and revision not in known:
+            raise StoreError(
+                f"the store {database.url!r} has schema {revision!r}, which this version of pointwork "
+                "does not know: it was written by a newer one. Upgrade pointwork or use another store."
+            )
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, target)
+        except CommandError as error:
+            raise StoreError(f"the store {database.url!r} can not be migrated: {error}") from error
+
+
+def _history() -> tuple[Any, set[str]]:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config, {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
