@@ -11,6 +11,7 @@ from pointwork.agents.services import Services
 from pointwork.agents.state import State
 from pointwork.budgets import Budget, to_usd
 from pointwork.errors import UsageError
+from pointwork.ledger import Amount, Reservation
 from pointwork.store import Store, new_id
 from pointwork.store.tables import accounts, decisions, ledger, runs, steps, tool_calls
 
@@ -112,8 +113,13 @@ def credited_decisions(store: Store, run_id: str) -> list[str]:
 
 
 def wake(services: Services, run_id: str) -> None:
-    """Let a run that stopped go on: time in which nobody worked on it does not count against its deadline."""
+    """Let a run that stopped go on.
+
+    What the process that stopped had reserved comes back at once, not only after its lease; time in which nobody
+    worked on the run does not count against its deadline.
+    """
     store = services.store
+    _release_open(services, run_id)
     last = store.row(select(func.max(ledger.c.created).label("at")).where(ledger.c.run_id == run_id))
     since = None if last is None else last["at"]
     if since is None:
@@ -126,3 +132,17 @@ def wake(services: Services, run_id: str) -> None:
             .where(accounts.c.run_id == run_id, accounts.c.deadline.is_not(None))
             .values(deadline=accounts.c.deadline + idle)
         )
+
+
+def _release_open(services: Services, run_id: str) -> None:
+    closing = ledger.alias("closing")
+    closed = select(closing.c.id).where(
+        closing.c.reservation_id == ledger.c.reservation_id, closing.c.kind != "reserve"
+    )
+    still_open = services.store.rows(
+        select(ledger).where(ledger.c.run_id == run_id, ledger.c.kind == "reserve", ~closed.exists())
+    )
+    for row in still_open:
+        account = services.ledger.get(row["account_id"])
+        amount = Amount(row["usd_nano"], row["tokens"], row["tool_calls"], row["turns"])
+        account.release(Reservation(row["reservation_id"], account, amount, row["by"], row["created"]))

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from pointwork.errors import PointworkError, ToolError, UsageError
 from pointwork.tools.schemas import schema_problems
+from pointwork.tools.threads import in_thread
 
 Label = Literal["reads-private", "writes", "egress", "untrusted-source", "destructive"]
 
@@ -172,7 +173,7 @@ class Tool:
                 if inspect.iscoroutinefunction(self.fn):
                     value = await self.fn(**checked)
                 else:
-                    value = await asyncio.to_thread(self.fn, **checked)
+                    value = await in_thread(self.fn, **checked)
                     if inspect.isawaitable(value):
                         value = await value
         except PointworkError:

@@ -1,0 +1,169 @@
+"""SIGKILL anywhere; the resumed run ends as the uninterrupted one would, and nothing happens twice silently."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from pointwork.store import Store
+from pointwork.store.tables import accounts, decisions, ledger, runs
+
+DRIVER = Path(__file__).parent / "driver.py"
+
+POINTS = [
+    f"{node}:{when}:{number}"
+    for node, times in (("plan", 1), ("work", 3), ("verify", 2), ("answer", 1))
+    for number in range(1, times + 1)
+    for when in ("before", "after")
+]
+
+
+def drive(store: Path, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    run = subprocess.run(
+        [sys.executable, str(DRIVER), str(store), *arguments], capture_output=True, text=True, timeout=60
+    )
+    if run.returncode not in (0, -signal.SIGKILL):
+        raise AssertionError(run.stderr)
+    return run.returncode, [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def effects(store: Path) -> list[str]:
+    path = store.parent / "effects.txt"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The result of the run that nobody interrupts."""
+    store = tmp_path_factory.mktemp("whole") / "s.db"
+    code, lines = drive(store, "run")
+    assert code == 0
+    assert (lines[-1]["status"], lines[-1]["text"]) == ("ok", "booked 3; 6.0")
+    assert len(effects(store)) == 1
+    return lines[-1]
+
+
+def same(result: dict[str, Any], whole: dict[str, Any]) -> None:
+    for field in ("text", "status", "plan", "missing"):
+        assert result[field] == whole[field]
+    assert [d["arm"] for d in result["decisions"]] == [d["arm"] for d in whole["decisions"]]
+    assert [d["status"] for d in result["decisions"]] == [d["status"] for d in whole["decisions"]]
+    assert [(e["source"], e["text"]) for e in result["evidence"]] == [
+        (e["source"], e["text"]) for e in whole["evidence"]
+    ]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_node_boundary(point: str, whole: dict[str, Any], tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    code, lines = drive(store, "run", "--kill", point)
+    assert code == -signal.SIGKILL
+    run_id = lines[0]["run_id"]
+    code, lines = drive(store, "resume", run_id)
+    assert code == 0
+    same(lines[-1], whole)
+    assert len(effects(store)) == 1
+    opened = Store(f"sqlite:///{store}")
+    [row] = opened.rows(select(runs))
+    assert row["status"] == "ok"
+    assert opened.rows(select(accounts).where(accounts.c.reserved_tokens > 0)) == []
+    # each answer of the model is paid once, whoever asked for it
+    paid = opened.rows(select(ledger).where(ledger.c.kind == "settle", ledger.c.turns > 0))
+    assert lines[-1]["cost"]["calls"] == len(paid)
+    assert len(opened.rows(select(decisions))) == 3
+    opened.close()
+
+
+@pytest.mark.parametrize("kind", ["key", "reconcile", "nothing"])
+@pytest.mark.parametrize("point", ["tool:intent", "tool:effect"])
+def test_killed_between_a_tools_effect_and_its_record(
+    point: str, kind: str, whole: dict[str, Any], tmp_path: Path
+) -> None:
+    store = tmp_path / "s.db"
+    code, lines = drive(store, "run", "--kill", point, "--tool", kind)
+    assert code == -signal.SIGKILL
+    run_id = lines[0]["run_id"]
+    _, lines = drive(store, "resume", run_id, "--tool", kind)
+    if kind == "nothing":  # it can not be known, so a person is asked
+        result = lines[-1]
+        assert result["status"] == "waiting"
+        [question] = result["questions"]
+        assert (question["kind"], question["tool"]) == ("indeterminate", "book")
+        assert len(effects(store)) == (1 if point == "tool:effect" else 0)
+        _, lines = drive(store, "resume", run_id)
+        assert lines[-1]["status"] == "waiting"
+        answer = "done" if point == "tool:effect" else "repeat"
+        _, lines = drive(store, "answer", run_id, "--answer", answer)
+        assert lines[-1]["status"] == "ok"
+        assert lines[-1]["text"].endswith("; 6.0")
+    else:
+        same(lines[-1], whole)
+    assert len(effects(store)) == 1
+
+
+def test_an_approval_is_given_days_later_by_another_process(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    code, lines = drive(store, "run", "--tool", "approval")
+    assert code == 0
+    result = lines[-1]
+    assert result["status"] == "waiting"
+    assert result["questions"][0]["arguments"] == {"value": "3"}
+    assert effects(store) == []
+    calls = (tmp_path / "calls.txt").read_text().count("Book")
+    _, lines = drive(store, "answer", result["run_id"], "--answer", "approve", "--tool", "approval")
+    assert (lines[-1]["status"], lines[-1]["text"]) == ("ok", "booked 3; 6.0")
+    assert len(effects(store)) == 1
+    assert (tmp_path / "calls.txt").read_text().count("Book") == calls, "the model was asked again"
+
+
+def test_a_refusal_is_final_and_has_no_effect(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    _, lines = drive(store, "run", "--tool", "approval")
+    _, lines = drive(store, "answer", lines[-1]["run_id"], "--answer", "deny", "--tool", "approval")
+    result = lines[-1]
+    assert (result["status"], result["text"]) == ("failed", "6.0")
+    assert "refused" in result["missing"][0]
+    assert effects(store) == []
+
+
+def test_ctrl_c_leaves_a_run_that_resumes(whole: dict[str, Any], tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    process = subprocess.Popen(
+        [sys.executable, str(DRIVER), str(store), "run", "--kill", "tool:slow", "--tool", "key"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    run_id = ""
+    for line in process.stdout:
+        event = json.loads(line)
+        run_id = event.get("run_id") or run_id
+        if event["event"] == "slow":
+            break
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert time.monotonic() - started < 15
+    opened = Store(f"sqlite:///{store}")
+    [row] = opened.rows(select(runs))
+    assert row["status"] == "interrupted"
+    assert opened.rows(select(accounts).where(accounts.c.reserved_tool_calls > 0)) == []
+    opened.close()
+    _, lines = drive(store, "resume", run_id, "--tool", "key")
+    same(lines[-1], whole)
+    assert len(effects(store)) == 1
+
+
+def test_the_time_in_between_does_not_count(whole: dict[str, Any], tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    _, lines = drive(store, "run", "--kill", "work:after:1", "--seconds", "4")
+    time.sleep(5)
+    _, lines = drive(store, "resume", lines[0]["run_id"])
+    same(lines[-1], whole)
