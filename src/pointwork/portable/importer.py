@@ -165,9 +165,7 @@ class Importer:
                 if isinstance(error, OperationalError | InternalError):
                     raise
                 # past the store's own handler, which would take it for its fault
-                raise _Refused(str(error.orig or error)) from error
-            except UnicodeEncodeError as error:  # from a driver: half of a surrogate pair
-                raise _Refused(str(error)) from error
+                raise _Refused(" ".join(str(error.orig or error).split())) from error
         self.report.imported += len(new)
         self._compare([prepared for _, prepared in batch if prepared.id in known])
 
