@@ -3,25 +3,33 @@
 Accounts form a tree (run → subtask → memory, judge, …). A reservation is taken from an account *and all its
 ancestors* in one transaction of conditional updates, so concurrent subtasks, threads and processes can not
 overdraw any of them. Amounts are integers (nano-USD, tokens, counts); seconds are a deadline that children inherit.
+
+A reservation carries a lease. A process renews those that it holds; when it is killed they run out, and what they
+held comes back with the next reservation that would otherwise fail, or when the run is opened again.
 """
 
+import hashlib
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
+from sqlalchemy import select
 
 from pointwork.budgets import Budget, to_nano, to_usd
-from pointwork.errors import BudgetExceeded, UsageError
-from pointwork.store import Store, new_id
-from pointwork.store.tables import accounts, ledger
+from pointwork.errors import BudgetExceeded, StoreError, UsageError
+from pointwork.store import Store, books, new_id
+from pointwork.store.clock import now
+from pointwork.store.leases import Leases
+from pointwork.store.tables import accounts
 
-# How long a reservation stands before its holder is taken for dead.
-LEASE_SECONDS = 900.0
+# How long a reservation stands that nobody renews, before its holder is taken for dead.
+LEASE_SECONDS = 120.0
 
-_UNITS = ("usd_nano", "tokens", "tool_calls", "turns")
+_UNITS = books.UNITS
+_MOST_AMOUNT = 2**60
+_MOST_BY = 128
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,8 @@ class Amount:
 
     def __post_init__(self) -> None:
         for unit in _UNITS:
-            if getattr(self, unit) < 0:
-                raise UsageError(f"an amount can not be negative: {unit}={getattr(self, unit)}")
+            if not 0 <= getattr(self, unit) <= _MOST_AMOUNT:
+                raise UsageError(f"an amount is 0 to 2**60: {unit}={getattr(self, unit)}")
 
 
 @dataclass(frozen=True)
@@ -71,54 +79,53 @@ class Remaining:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Taken from an account, and waiting to be settled or released."""
+    """Taken from an account, and waiting to be settled or released.
+
+    As long as somebody holds this object and the process lives, its lease is renewed. What is dropped without an
+    end comes back to the account when the lease has run out.
+    """
 
     id: str
     account: "Account"
     amount: Amount
     by: str
     created: float
-
-
-def _conditions() -> Any:
-    return and_(
-        *(
-            or_(
-                accounts.c[f"limit_{unit}"].is_(None),
-                accounts.c[f"spent_{unit}"] + accounts.c[f"reserved_{unit}"] + bindparam(f"a_{unit}")
-                <= accounts.c[f"limit_{unit}"],
-            )
-            for unit in _UNITS
-        )
-    )
-
-
-_RESERVE = (
-    update(accounts)
-    .where(accounts.c.id == bindparam("account"), _conditions())
-    .values({f"reserved_{unit}": accounts.c[f"reserved_{unit}"] + bindparam(f"a_{unit}") for unit in _UNITS})
-)
-
-_SETTLE = (
-    update(accounts)
-    .where(accounts.c.id == bindparam("account"))
-    .values(
-        {f"reserved_{unit}": accounts.c[f"reserved_{unit}"] - bindparam(f"a_{unit}") for unit in _UNITS}
-        | {f"spent_{unit}": accounts.c[f"spent_{unit}"] + bindparam(f"s_{unit}") for unit in _UNITS}
-    )
-)
+    lease: float
 
 
 class Ledger:
-    """Opens accounts in a store."""
+    """Opens accounts in a store.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        store: where the books are.
+        lease: seconds that a reservation stands, not renewed, before its holder is taken for dead.
+        clock: seconds since the epoch, never going back.
+    """
+
+    def __init__(self, store: Store, *, lease: float = LEASE_SECONDS, clock: Callable[[], float] = now) -> None:
         self.store = store
+        self.lease = lease
+        self.clock = clock
+        self.leases = Leases(store, max(1.0, lease / 4), clock)
 
     def open(self, run_id: str, budget: Budget | None = None, *, name: str = "run") -> "Account":
-        """The root account of a run; opened once, found again by a later process."""
+        """The root account of a run; opened once, found again by a later process.
+
+        What killed processes had reserved for the run comes back, if its lease has run out.
+        """
         found = self.find(run_id, "run", name)
-        return found or self._insert(run_id, "run", name, budget or Budget(), None)
+        if found is not None:
+            self.reclaim(run_id)
+            return found
+        # the same id for all who open it, so that of two at once only one can
+        digest = hashlib.sha256(f"{run_id}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()
+        try:
+            return self._insert(f"a{digest[:40]}", run_id, "run", name, budget or Budget(), None)
+        except StoreError:
+            found = self.find(run_id, "run", name)
+            if found is None:
+                raise
+            return found
 
     def find(self, run_id: str, kind: str, name: str) -> "Account | None":
         """An account opened before, by this or another process."""
@@ -127,7 +134,7 @@ class Ledger:
             .where(accounts.c.run_id == run_id, accounts.c.kind == kind, accounts.c.name == name)
             .order_by(accounts.c.id)
         )
-        return None if row is None else self.get(row["id"])
+        return None if row is None else self._account(row)
 
     def get(self, account_id: str) -> "Account":
         """An account by id, with its ancestors.
@@ -138,31 +145,51 @@ class Ledger:
         row = self.store.row(select(accounts).where(accounts.c.id == account_id))
         if row is None:
             raise UsageError(f"no account {account_id!r} in {self.store!r}")
+        return self._account(row)
+
+    def _account(self, row: Mapping[str, Any]) -> "Account":
         parent = None if row["parent_id"] is None else self.get(row["parent_id"])
         return Account(self, row["id"], row["run_id"], row["kind"], row["name"], parent, row["deadline"])
 
     def _insert(
-        self, run_id: str | None, kind: str, name: str, budget: Budget, parent: "Account | None"
+        self,
+        account_id: str,
+        run_id: str | None,
+        kind: str,
+        name: str,
+        budget: Budget,
+        parent: "Account | None",
     ) -> "Account":
-        account_id = new_id("a")
-        deadline = None if budget.seconds is None else time.time() + budget.seconds
+        deadline = None if budget.seconds is None else self.clock() + budget.seconds
         if parent is not None and parent.deadline is not None:
             deadline = parent.deadline if deadline is None else min(deadline, parent.deadline)
-        row = {
+        limits = (
+            None if budget.usd is None else to_nano(budget.usd),
+            budget.tokens,
+            budget.tool_calls,
+            budget.turns,
+        )
+        row: dict[str, Any] = {
             "id": account_id,
             "parent_id": None if parent is None else parent.id,
             "run_id": run_id,
             "kind": kind,
             "name": name,
             "deadline": deadline,
-            "limit_usd_nano": None if budget.usd is None else to_nano(budget.usd),
-            "limit_tokens": budget.tokens,
-            "limit_tool_calls": budget.tool_calls,
-            "limit_turns": budget.turns,
+            # beyond the most that an account can hold there is no limit
+            **{
+                f"limit_{unit}": None if limit is None else min(limit, books.MOST)
+                for unit, limit in zip(_UNITS, limits, strict=True)
+            },
         }
-        with self.store.write() as connection:
-            connection.execute(insert(accounts), row)
+        with self.store.write(flush=False) as connection:
+            self.store.insert(connection, accounts, row)
         return Account(self, account_id, run_id, kind, name, parent, deadline)
+
+    def reclaim(self, run_id: str | None) -> int:
+        """Give back what reservations of a run hold whose lease has run out; how many there were."""
+        self.leases.renew()  # this process lives, even if it slept longer than the lease
+        return books.expire(self.store, run_id, self.clock())
 
 
 @dataclass(frozen=True)
@@ -179,34 +206,58 @@ class Account:
 
     def child(self, kind: str, name: str, budget: Budget | None = None) -> "Account":
         """An account that draws on this one; ``budget`` narrows it further."""
-        return self.ledger._insert(self.run_id, kind, name, budget or Budget(), self)  # pyright: ignore[reportPrivateUsage]
+        insert = self.ledger._insert  # pyright: ignore[reportPrivateUsage]
+        return insert(new_id("a"), self.run_id, kind, name, budget or Budget(), self)
 
     def chain(self) -> "list[Account]":
-        """Root first. All transactions update in this order, so two never wait for each other in a circle."""
+        """Root first."""
         return ([] if self.parent is None else self.parent.chain()) + [self]
+
+    def _ids(self) -> list[str]:
+        return [account.id for account in self.chain()]
 
     def check_time(self) -> None:
         """Raise BudgetExceeded if the deadline has passed."""
-        if self.deadline is not None and time.time() >= self.deadline:
+        if self.deadline is not None and self.ledger.clock() >= self.deadline:
             raise BudgetExceeded(f"{self.kind} {self.name!r}: out of time", limit="seconds", account=self.name)
 
-    def reserve(self, amount: Amount, *, by: str, model: str | None = None) -> Reservation:
+    def reserve(
+        self, amount: Amount, *, by: str, model: str | None = None, lease: float | None = None
+    ) -> Reservation:
         """Take an upper bound of what a call will need, here and in every ancestor.
+
+        Args:
+            amount: the bound.
+            by: who wants it.
+            model: which model is called.
+            lease: seconds before the reservation is given back if nothing is heard of this process; None takes the
+                ledger's.
 
         Raises:
             BudgetExceeded: one of them can not give it, or its time is up; nothing was taken.
         """
         self.check_time()
-        reservation = Reservation(new_id("r"), self, amount, by, time.time())
-        parameters = {f"a_{unit}": getattr(amount, unit) for unit in _UNITS}
         store = self.ledger.store
-        with store.write() as connection:
-            for account in self.chain():
-                done = connection.execute(_RESERVE, {"account": account.id, **parameters})
-                if done.rowcount != 1:
-                    raise _exceeded(connection, account, amount, by)  # rolls the transaction back
-            connection.execute(insert(ledger), self._entry(reservation, "reserve", amount, model=model))
+        lease = self.ledger.lease if lease is None else lease
+        reservation = Reservation(new_id("r"), self, amount, by, self.ledger.clock(), lease)
+        entry = self._entry(reservation, "reserve", amount, reservation.created, model=model)
+        entry["lease_until"] = reservation.created + lease
+        while True:
+            try:
+                books.take(store, self._ids(), vars(amount), entry)
+                break
+            except books.Refused as refused:
+                problem = _exceeded(refused.account, amount, by)
+                # none: somebody gave something back in between
+                if problem is not None and not self.ledger.reclaim(self.run_id):
+                    raise problem from None
+        self.ledger.leases.hold(reservation.id, reservation, reservation.created + lease, lease)
         return reservation
+
+    def renew(self, reservation: Reservation, seconds: float | None = None) -> bool:
+        """Prolong a reservation's lease from now; False if it has ended or its lease had run out."""
+        seconds = reservation.lease if seconds is None else seconds
+        return books.renew(self.ledger.store, reservation.id, self.ledger.clock() + seconds)
 
     def settle(
         self,
@@ -219,34 +270,38 @@ class Account:
     ) -> None:
         """Replace a reservation by what was really spent.
 
+        After its lease had run out, what was spent is booked all the same, once: it was spent. If others have
+        taken what the reservation held, the account has then spent more than its limit.
+
         Raises:
             StoreError: it was settled or released before.
         """
         self._close(reservation, "settle", spent, seconds=seconds, model=model, model_version=model_version)
 
     def release(self, reservation: Reservation) -> None:
-        """Give a reservation back: the call never happened."""
+        """Give a reservation back: the call never happened.
+
+        Raises:
+            StoreError: it was settled or released before.
+        """
         self._close(reservation, "release", Amount())
 
     def _close(self, reservation: Reservation, kind: str, spent: Amount, **details: Any) -> None:
-        parameters = {f"a_{unit}": getattr(reservation.amount, unit) for unit in _UNITS}
-        parameters |= {f"s_{unit}": getattr(spent, unit) for unit in _UNITS}
-        with self.ledger.store.write() as connection:
-            connection.execute(insert(ledger), self._entry(reservation, kind, spent, **details))
-            for account in self.chain():
-                connection.execute(_SETTLE, {"account": account.id, **parameters})
+        entry = self._entry(reservation, kind, spent, self.ledger.clock(), **details)
+        books.close(self.ledger.store, self._ids(), vars(reservation.amount), vars(spent), entry)
+        self.ledger.leases.drop(reservation.id)
 
-    def _entry(self, reservation: Reservation, kind: str, amount: Amount, **details: Any) -> dict[str, Any]:
-        now = time.time()
+    def _entry(
+        self, reservation: Reservation, kind: str, amount: Amount, created: float, **details: Any
+    ) -> dict[str, Any]:
         return {
             "reservation_id": reservation.id,
             "account_id": self.id,
             "run_id": self.run_id,
             "kind": kind,
-            "by": reservation.by,
-            "created": now,
-            "lease_until": now + LEASE_SECONDS if kind == "reserve" else None,
-            **{unit: getattr(amount, unit) for unit in _UNITS},
+            "by": _short(reservation.by),
+            "created": created,
+            **vars(amount),
             **details,
         }
 
@@ -271,8 +326,7 @@ class Account:
                 )
 
     def _rows(self) -> list[dict[str, Any]]:
-        ids = [account.id for account in self.chain()]
-        return self.ledger.store.rows(select(accounts).where(accounts.c.id.in_(ids)))
+        return self.ledger.store.rows(select(accounts).where(accounts.c.id.in_(self._ids())))
 
     def remaining(self) -> Remaining:
         """What is left, over this account and its ancestors."""
@@ -283,7 +337,7 @@ class Account:
                     left = max(0, row[f"limit_{unit}"] - row[f"spent_{unit}"] - row[f"reserved_{unit}"])
                     known = least[unit]
                     least[unit] = left if known is None else min(known, left)
-        seconds = None if self.deadline is None else max(0.0, self.deadline - time.time())
+        seconds = None if self.deadline is None else max(0.0, self.deadline - self.ledger.clock())
         return Remaining(**least, seconds=seconds)
 
     def share(self) -> float:
@@ -318,17 +372,21 @@ class Spending:
         self.model_version = model_version or self.model_version
 
 
-def _exceeded(connection: Connection, account: Account, amount: Amount, by: str) -> BudgetExceeded:
-    row = connection.execute(select(accounts).where(accounts.c.id == account.id)).mappings().one()
+def _short(by: str) -> str:
+    """A name that fits its column; of a longer one, both ends."""
+    return by if len(by) <= _MOST_BY else f"{by[: _MOST_BY // 2]}…{by[-(_MOST_BY // 2 - 1) :]}"
+
+
+def _exceeded(row: Mapping[str, Any], amount: Amount, by: str) -> BudgetExceeded | None:
     for unit in _UNITS:
-        limit, need = row[f"limit_{unit}"], getattr(amount, unit)
-        left = None if limit is None else limit - row[f"spent_{unit}"] - row[f"reserved_{unit}"]
-        if left is not None and need > left:
+        limit = books.MOST if row[f"limit_{unit}"] is None else row[f"limit_{unit}"]
+        need, left = getattr(amount, unit), limit - row[f"spent_{unit}"] - row[f"reserved_{unit}"]
+        if need > left:
             name = "usd" if unit == "usd_nano" else unit
-            shown = [f"{to_usd(x):.3g}" if unit == "usd_nano" else str(x) for x in (need, left)]
+            shown = [f"{to_usd(x):.3g}" if unit == "usd_nano" else str(x) for x in (need, max(0, left))]
             return BudgetExceeded(
-                f"{account.kind} {account.name!r}: {by} needs up to {shown[0]} {name}, only {shown[1]} left",
+                f"{row['kind']} {row['name']!r}: {by} needs up to {shown[0]} {name}, only {shown[1]} left",
                 limit=name,
-                account=account.name,
+                account=row["name"],
             )
-    raise UsageError(f"account {account.id!r} is gone from the store")
+    return None

@@ -60,10 +60,7 @@ class Buffer:
             StoreError: a row does not fit its table; none was taken. Or the buffer is full and can not be written:
                 they were taken.
         """
-        try:
-            items = [self._encode(table, row) for row in rows]
-        except (TypeError, ValueError) as error:
-            raise StoreError(f"{table.name}: {error}; nothing was stored") from error
+        items = self._encode(table, rows)
         characters = sum(_size(parameters) for _, parameters in items)
         now = time.monotonic()
         with self._lock:
@@ -76,14 +73,28 @@ class Buffer:
         if full and not wait:
             self.flush()
 
-    def _encode(self, table: Table, row: Mapping[str, Any]) -> _Item:
+    def insert(self, connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Insert rows now, in somebody's transaction.
+
+        Raises:
+            StoreError: a row does not fit its table; none was inserted.
+        """
+        _insert(connection, self._encode(table, rows))
+
+    def _encode(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> list[_Item]:
         number = table.autoincrement_column
-        numbered = number is not None and number.name in row
-        inserter = self._inserters.get((table.name, numbered))
-        if inserter is None:
-            inserter = Inserter(table, self._database.engine.dialect, numbered=numbered)
-            self._inserters[table.name, numbered] = inserter
-        return inserter, inserter.encode(row)
+        items: list[_Item] = []
+        for row in rows:
+            numbered = number is not None and number.name in row
+            inserter = self._inserters.get((table.name, numbered))
+            if inserter is None:
+                inserter = Inserter(table, self._database.engine.dialect, numbered=numbered)
+                self._inserters[table.name, numbered] = inserter
+            try:
+                items.append((inserter, inserter.encode(row)))
+            except (TypeError, ValueError) as error:
+                raise StoreError(f"{table.name}: {error}; nothing was stored") from error
+        return items
 
     def holds(self, names: Iterable[str]) -> bool:
         """Whether rows of one of these tables are not stored yet."""
