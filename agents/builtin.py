@@ -1,11 +1,15 @@
 """The built-in specialists: calculator, tables, files, recall and writer."""
 
 import asyncio
+import importlib
+import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.services import ANYTHING
@@ -217,7 +221,29 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
             match=_fits_nothing,
         ),
     ]
-    return agents + [_configured(row, tools) for row in (settings.agents if settings else ())]
+    if settings is None:
+        return agents
+    return [*agents, *(_configured(row, tools) for row in settings.agents), *_imported(settings.agents_from)]
+
+
+def _imported(where: str | None) -> list[Agent]:
+    """Agents written in Python, found from the current folder too."""
+    if where is None:
+        return []
+    module, _, name = where.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"agents_from = {where!r}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    agents: Any = found() if callable(found) else found
+    if not isinstance(agents, Iterable) or not all(isinstance(a, Agent) for a in cast(Iterable[Any], agents)):
+        raise ConfigError(
+            f"agents_from = {where!r} must be a list of pointwork.Agent, or a function that returns one"
+        )
+    return list(cast(Iterable[Agent], agents))
 
 
 def _configured(row: object, tools: dict[str, Tool]) -> Agent:

@@ -26,6 +26,13 @@ APPROVE, DENY, DONE, REPEAT = "approve", "deny", "done", "repeat"
 ANSWERS = (APPROVE, DENY, DONE, REPEAT)
 
 
+# Characters of a tool's result that are kept.
+MAX_RESULT = 100_000
+
+# Pieces of evidence of one call that are kept.
+MAX_EVIDENCE = 50
+
+
 @dataclass(frozen=True)
 class Work:
     """For what tools are called.
@@ -141,7 +148,8 @@ class ToolCaller:
                 self._keep_intent(row)
             spending.add(Amount(tool_calls=1))
             try:
-                result = await tool.call(dict(row["arguments"]), replace(self._context, idempotency_key=row["id"]))
+                context = replace(self._context, idempotency_key=row["id"])
+                result = _capped(await tool.call(dict(row["arguments"]), context))
             except ToolError as error:
                 # a function that ran out of time may still be at work: whether it took effect is not known
                 if not (tool.has_side_effects and isinstance(error.__cause__, TimeoutError)):
@@ -171,6 +179,20 @@ class ToolCaller:
         else:
             # reading again changes nothing, so each call is a row of its own
             self._store.append(tool_calls, {**row, **ended, "id": f"{row['id'][:32]}{time.time_ns():x}"})
+
+
+def _capped(result: ToolResult) -> ToolResult:
+    """A result that fits into prompts and the store: a flood is cut, and says so."""
+    size = len(json.dumps(result.value, default=str))
+    evidence = tuple((source, _cut(text)) for source, text in result.evidence[:MAX_EVIDENCE])
+    value = result.value if size <= MAX_RESULT else {"cut": f"the value had {size:,} characters"}
+    return ToolResult(value, _cut(result.text), evidence, result.answer)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_RESULT:
+        return text
+    return f"{text[:MAX_RESULT]}\n… cut: it had {len(text):,} characters"
 
 
 def _as_json(result: ToolResult) -> dict[str, Any]:

@@ -166,10 +166,12 @@ class Team:
         """
         return self._wait(self._resume(run_id))
 
-    def stream_resume(self, run_id: str) -> Generator[dict[str, Any], None, None]:
-        """``resume``, yielding events as ``stream`` does."""
+    def stream_resume(
+        self, run_id: str, answer: str | Mapping[str, str] | None = None
+    ) -> Generator[dict[str, Any], None, None]:
+        """``resume``, or with an answer ``answer``, yielding events as ``stream`` does."""
         events = Events()
-        yield from self._stream(events, self._resume(run_id, events=events))
+        yield from self._stream(events, self._resume(run_id, events=events, answer=answer))
 
     def answer(self, run_id: str, answer: str | Mapping[str, str]) -> Result:
         """Answer what a run waits for, and let it go on; may come days later and from another process.

@@ -95,7 +95,11 @@ class AgentSettings(_Strict):
 
 
 class Settings(_Strict):
-    """The whole file."""
+    """The whole file.
+
+    ``agents_from`` names agents written in Python, ``module:name`` of a list of ``Agent``s or a function that makes
+    it, so that the command line (``runs resume`` above all) works with the same team as a program.
+    """
 
     store: str | None = None
     models: dict[str, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
@@ -104,6 +108,7 @@ class Settings(_Strict):
     run: RunSettings = RunSettings()
     budget: BudgetSettings = BudgetSettings()
     agents: tuple[AgentSettings, ...] = ()
+    agents_from: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
 
     def model_for(self, role: str) -> ModelSettings:
         """What serves a role: the file's entry, else a provider whose key is set, else the embedded model."""

@@ -1,5 +1,6 @@
 """``pointwork run`` and what it draws while it runs; ``runs resume`` draws the same."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from pointwork.agents import Team
 from pointwork.cli import output
 from pointwork.cli.output import BUDGET, FAILED, OK, STOPPED, err, money, out, print_json
 from pointwork.cli.team import open_team
@@ -42,16 +44,35 @@ def run(
     with open_team(quiet=json) as team:
         given = {name: value for name, value in asdict(asked).items() if value is not None}
         budget = replace(team.settings.default_budget(), **given)
-        finish(draw(team.stream(task, budget=budget, thread=thread, root=root), quiet=json), json)
+        result = draw(team.stream(task, budget=budget, thread=thread, root=root), quiet=json)
+        finish(result if json else converse(team, result), json)
 
 
-def finish(result: dict[str, Any], as_json: bool) -> None:
-    """Print a result and exit with its code."""
+def converse(team: Team, result: dict[str, Any]) -> dict[str, Any]:
+    """Put a run's questions to whoever sits at the terminal, and let it go on with the answers."""
+    while result["status"] == "waiting" and sys.stdin.isatty():
+        answers = {
+            question["id"]: _choose(question["question"], question["answers"]) for question in result["questions"]
+        }
+        result = draw(team.stream_resume(result["run_id"], answers), quiet=False)
+    return result
+
+
+def _choose(question: str, answers: list[str]) -> str:
+    said = ""
+    while said not in answers:
+        said = typer.prompt(f"{question} [{'/'.join(answers)}]")
+    return said
+
+
+def finish(result: dict[str, Any], as_json: bool, code: int | None = None) -> None:
+    """Print a result and exit with its code, or with the one given."""
     if as_json:
         print_json(result)
     else:
         _show(result)
-    raise typer.Exit({"ok": OK, "budget_exhausted": BUDGET}.get(result["status"], FAILED))
+    by_status = {"ok": OK, "budget_exhausted": BUDGET}.get(result["status"], FAILED)
+    raise typer.Exit(by_status if code is None else code)
 
 
 def draw(events: Iterator[dict[str, Any]], *, quiet: bool) -> dict[str, Any]:
@@ -136,7 +157,10 @@ def _show(result: dict[str, Any]) -> None:
         text = " ".join(piece["text"].split())
         shown = text if len(text) <= 140 else text[:139] + "…"
         out.print(f"  [dim]{piece['id']}[/dim] [blue]{escape(piece['source'])}[/blue] [dim]{escape(shown)}[/dim]")
-    if result["missing"]:
+    for question in result["questions"]:
+        out.print(f"[yellow]waiting:[/yellow] {escape(question['question'])}")
+        out.print(f"  answer with: pointwork runs answer {result['run_id']} {'|'.join(question['answers'])}")
+    if result["missing"] and not result["questions"]:
         word = (
             "the budget ended it" if result["status"] == "budget_exhausted" else "not all of it passed its checks"
         )

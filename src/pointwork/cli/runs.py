@@ -6,8 +6,8 @@ import typer
 from rich.markup import escape
 
 from pointwork.cli import portable
-from pointwork.cli.output import ago, money, out, print_json, table
-from pointwork.cli.running import draw, finish
+from pointwork.cli.output import OK, ago, money, out, print_json, table
+from pointwork.cli.running import converse, draw, finish
 from pointwork.cli.team import open_team
 
 app = typer.Typer(help="Runs in the store: list, show, resume, export, import.", no_args_is_help=True)
@@ -121,20 +121,24 @@ def _said(error: str | None, output: dict[str, Any] | None) -> str:
 @app.command(epilog="Example: [bold]pointwork runs resume 019a3f[/bold]")
 def resume(run_id: RunId, json: Json = False) -> None:
     """Go on with a run that was interrupted or killed; of a finished run, print its result."""
+    from pointwork.agents.result import FINISHED
     from pointwork.agents.runs import find_run
-    from pointwork.cli.output import OK
 
     run = find_run(_store(), run_id)
-    with open_team(quiet=json) as team:
+    with open_team(quiet=json, models=run["status"] not in FINISHED) as team:
         result = draw(team.stream_resume(run["id"]), quiet=json)
-        if run["result"] is not None:
-            _print_finished(result, json)
-            raise typer.Exit(OK)
-        finish(result, json)
+        finish(result if json else converse(team, result), json, code=OK if run["status"] in FINISHED else None)
 
 
-def _print_finished(result: dict[str, Any], json: bool) -> None:
-    try:
-        finish(result, json)
-    except typer.Exit:
-        return
+@app.command(epilog="Example: [bold]pointwork runs answer 019a3f approve[/bold]")
+def answer(
+    run_id: RunId,
+    said: Annotated[str, typer.Argument(help="approve, deny, done or repeat, as the run asks.", metavar="ANSWER")],
+    question: Annotated[str | None, typer.Option(help="Answer only this question, by its id.")] = None,
+    json: Json = False,
+) -> None:
+    """Answer what a run waits for, and let it go on."""
+    with open_team(quiet=json) as team:
+        given = said if question is None else {question: said}
+        result = draw(team.stream_resume(run_id, given), quiet=json)
+        finish(result if json else converse(team, result), json)
