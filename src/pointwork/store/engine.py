@@ -16,7 +16,7 @@ from pointwork.errors import ConfigError, StoreError
 from pointwork.extras import require
 from pointwork.store import faults
 from pointwork.store.faults import commit_unknown, explained
-from pointwork.store.types import dump_json, load_json
+from pointwork.store.types import load_json
 
 CONNECT_SECONDS = 10
 _MIGRATING = 0x706F696E74  # "point": the key of an advisory lock
@@ -155,7 +155,6 @@ def _open_postgresql(url: URL) -> Engine:
         max_overflow=24,
         pool_pre_ping=True,  # a server that was started anew is noticed before a transaction, not in it
         connect_args={"connect_timeout": CONNECT_SECONDS, "options": options.strip()},
-        json_serializer=dump_json,
         json_deserializer=load_json,
     )
     event.listen(engine, "begin", _on_begin_postgresql)
@@ -177,7 +176,7 @@ def _open_sqlite(url: URL) -> Engine:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"can not make the folder of the store {path}: {error}") from error
-    engine = create_engine(url, json_serializer=dump_json, json_deserializer=load_json, **options)
+    engine = create_engine(url, json_deserializer=load_json, **options)
     event.listen(engine, "connect", _on_connect_sqlite)
     event.listen(engine, "begin", _on_begin_sqlite)
     return engine
@@ -200,8 +199,10 @@ def _on_begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     if not options.get("pointwork_write"):
         return  # each query is a transaction of its own
+    # straight to the driver: SQLAlchemy's way costs more than both statements
+    driver: Any = connection.connection.dbapi_connection
     level = "FULL" if options.get("pointwork_durable", True) else "NORMAL"
     if connection.info.get("synchronous", "FULL") != level:
-        connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+        driver.execute(f"PRAGMA synchronous={level}")
         connection.info["synchronous"] = level
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    driver.execute("BEGIN IMMEDIATE")

@@ -1,6 +1,7 @@
 """What a database complains of, in words that say what to do."""
 
 import re
+import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -39,11 +40,11 @@ def explained(url: URL) -> Generator[None, None, None]:
     """Turn the database's errors into StoreError."""
     try:
         yield
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:
         raise explain(error, url) from error
 
 
-def explain(error: SQLAlchemyError, url: URL) -> StoreError:
+def explain(error: SQLAlchemyError | sqlite3.Error, url: URL) -> StoreError:
     """A database error in words that say what to do."""
     original = getattr(error, "orig", None)
     cause = str(original or error).strip()

@@ -7,11 +7,9 @@ result each time. The SQL is still made by SQLAlchemy, for whatever database it 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import JSON, Column, Connection, CursorResult, Executable, Table, insert
+from sqlalchemy import Column, Connection, CursorResult, Executable, Table, insert
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
-
-from pointwork.store.types import dump_json
 
 Parameters = tuple[Any, ...] | dict[str, Any]
 
@@ -52,9 +50,7 @@ class _Field:
         self.name = column.name
         self.needed = not column.nullable
         self.default: Any = getattr(column.default, "arg", None)
-        # JSON is written out now, not when it is sent: the caller may change the value meanwhile
-        as_json = isinstance(column.type, JSON)
-        self.convert = dump_json if as_json else column.type.dialect_impl(dialect).bind_processor(dialect)
+        self.convert = column.type.dialect_impl(dialect).bind_processor(dialect)
 
 
 class Inserter:

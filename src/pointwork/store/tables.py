@@ -50,8 +50,8 @@ runs = Table(
     Column("status", Label(32), nullable=False),
     Column("created", Number, nullable=False),
     Column("finished", Number),
-    Column("budget", Json),
-    Column("result", Json),  # the whole Result, as --json prints it
+    Column("budget", Json()),
+    Column("result", Json()),  # the whole Result, as --json prints it
     Column("error", Text),
     Column("package_version", Label(32), nullable=False),
     Index(None, "created"),
@@ -69,10 +69,10 @@ steps = Table(
     Column("role", Label(64)),
     Column("model", Label(256)),
     Column("model_version", Label(128)),
-    Column("input", Json),
-    Column("output", Json),
-    Column("token_ids", Json),
-    Column("logprobs", Json),
+    Column("input", Json()),
+    Column("output", Json()),
+    Column("token_ids", Json()),
+    Column("logprobs", Json()),
     Column("prompt_tokens", Whole),
     Column("completion_tokens", Whole),
     Column("usd_nano", Whole),
@@ -95,12 +95,12 @@ decisions = Table(
     Column("policy_version", Label(128), nullable=False),
     Column("features_version", Label(64), nullable=False),
     Column("text", Text),
-    Column("context", Json, nullable=False),  # {"text": [...], "arms": {name: [...]}}
-    Column("candidates", Json, nullable=False),
+    Column("context", Json(), nullable=False),  # {"text": [...], "arms": {name: [...]}}
+    Column("candidates", Json(), nullable=False),
     Column("arm", Label(256), nullable=False),
     Column("propensity", Number, nullable=False),
-    Column("propensities", Json, nullable=False),
-    Column("scores", Json, nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
+    Column("propensities", Json(), nullable=False),
+    Column("scores", Json(), nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
     Index(None, "run_id"),
     Index(None, "router", "clock"),
 )
@@ -175,12 +175,12 @@ tool_calls = Table(
     Column("run_id", Id),
     Column("subtask", Label(64)),
     Column("tool", Label(256), nullable=False),
-    Column("arguments", Json, nullable=False),
+    Column("arguments", Json(), nullable=False),
     Column("arguments_hash", Label(64), nullable=False),
     Column("status", Label(32), nullable=False),  # intent, done, failed, denied
-    Column("result", Json),
+    Column("result", Json()),
     Column("error", Text),
-    Column("taint", Json),
+    Column("taint", Json()),
     Column("started", Number, nullable=False),
     Column("finished", Number),
     Index(None, "run_id"),
@@ -203,9 +203,9 @@ memory_items = Table(
     Column("parent_id", Id),  # the item that this one is a chunk or a summary of
     Column("start", Whole),  # character offsets in the parent
     Column("end", Whole),
-    Column("covers", Json),  # ids that a summary stands for
+    Column("covers", Json()),  # ids that a summary stands for
     Column("tokens", Whole, nullable=False),
-    Column("meta", Json),
+    Column("meta", Json()),
     UniqueConstraint("id"),
     Index(None, "source"),
     Index(None, "thread", "serial"),
@@ -219,8 +219,8 @@ memory_usage = Table(
     Column("run_id", Id),
     Column("subtask", Label(64)),
     Column("question", Text),
-    Column("tiers", Json, nullable=False),  # {module: tier}
-    Column("items", Json, nullable=False),  # [[id, score], …]
+    Column("tiers", Json(), nullable=False),  # {module: tier}
+    Column("items", Json(), nullable=False),  # [[id, score], …]
     Column("credit", Number),
     Column("tokens", Whole, nullable=False),
     Column("usd_nano", Whole, nullable=False),
@@ -237,7 +237,7 @@ playbook = Table(
     Column("text", Text, nullable=False),
     Column("helpful", Whole, nullable=False, default=0),
     Column("harmful", Whole, nullable=False, default=0),
-    Column("sources", Json),
+    Column("sources", Json()),
     Column("state", Label(32), nullable=False),
     Column("created", Number, nullable=False),
     Column("updated", Number, nullable=False),
@@ -253,7 +253,7 @@ models = Table(
     Column("path", Text),
     Column("sha256", Label(64)),
     Column("parent_id", Id),
-    Column("metrics", Json),
+    Column("metrics", Json()),
     Column("state", Label(32), nullable=False),  # candidate, live, rolled-back
     Column("created", Number, nullable=False),
     UniqueConstraint("role", "version"),
@@ -269,7 +269,7 @@ router_versions = Table(
     Column("state", LargeBinary, nullable=False),
     Column("clock", Whole, nullable=False),
     Column("parent_id", Id),
-    Column("metrics", Json),
+    Column("metrics", Json()),
     Column("live", Boolean, nullable=False),
     Column("created", Number, nullable=False),
     UniqueConstraint("router", "version"),

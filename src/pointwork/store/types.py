@@ -157,5 +157,15 @@ class Number(TypeDecorator[float]):
         return number
 
 
-# None is NULL, not JSON's null: a value that was left out and one that is None read the same in SQL too.
-Json = JSON(none_as_null=True)
+class Json(TypeDecorator[Any]):
+    """A JSON value. None is NULL, not JSON's null: left out and None read the same in SQL too."""
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self) -> None:
+        super().__init__(none_as_null=True)
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        # written out here, not by the driver while it sends: what can not be written is found before
+        return lambda value: None if value is None else dump_json(value)
