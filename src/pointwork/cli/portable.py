@@ -47,7 +47,7 @@ _UNITS = {"min": 60, "h": 3600, "d": 86400}
 def export_runs(
     run_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN_ID]...", help="Runs; the beginnings of their ids are enough."),
+        typer.Argument(metavar="RUN_ID", help="Runs; the beginnings of their ids are enough."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every run in the store.")] = False,
     thread: Annotated[str | None, typer.Option(help="Only runs of this conversation.")] = None,
@@ -55,7 +55,7 @@ def export_runs(
     output: Output = "-",
     json: Json = False,
 ) -> None:
-    """Export whole runs as lines of JSON: steps, decisions, outcomes, money, tool calls. Keys are left out."""
+    """Export whole runs as lines of JSON: steps, decisions, outcomes, money, tool calls. Secrets are left out."""
     from pointwork import portable
     from pointwork.agents.runs import find_run
 
@@ -170,7 +170,7 @@ def _write(what: str, lines: Iterable[bytes], total: int, store: Any, output: st
 
     hidden = portable.without_secrets(lines, portable.known_secrets(store, load()))
     piped = output == "-"
-    with _bar(f"exporting {what}", quiet=json) as bar:
+    with _bar(f"exporting {what}", quiet=json or (piped and sys.stdout.isatty())) as bar:
         try:
             count = portable.write_lines(sys.stdout.buffer if piped else output, _counted(hidden, total, bar))
         except BrokenPipeError:

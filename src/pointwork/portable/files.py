@@ -33,19 +33,18 @@ class Input:
         self._read = 0
         self.total: int | None = None
         if isinstance(source, str | os.PathLike):
-            self.name = os.fspath(source)
-            self._stream, self._own = self._open(), self.name != "-"
+            path = os.fspath(source)
+            self.name = "standard input" if path == "-" else path
+            self._stream, self._own = (sys.stdin.buffer, False) if path == "-" else (self._open(), True)
         else:
             self.name, self._stream, self._own = getattr(source, "name", "the input"), source, False
 
     @property
     def stem(self) -> str:
         """The file's name without folder and ending, as a name for what is in it."""
-        return "stdin" if self.name == "-" else Path(str(self.name)).stem
+        return Path(str(self.name)).stem
 
     def _open(self) -> BinaryIO:
-        if self.name == "-":
-            return sys.stdin.buffer
         path = Path(self.name)
         if path.is_dir():
             raise UsageError(f"{path} is a folder; give a file")

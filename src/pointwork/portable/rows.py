@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import cache
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import JSON, Column, Insert, Integer, Table, TypeDecorator, insert
 
@@ -74,9 +75,36 @@ def is_serial(column: Column[Any]) -> bool:
     return column.primary_key and isinstance(column.type, Integer)
 
 
-def written_columns(table: Table, leave: tuple[str, ...] = ()) -> tuple[Column[Any], ...]:
+class Field(NamedTuple):
+    """A column as a field of a JSON object.
+
+    Attributes:
+        name: of both.
+        kind: the Python type of its values; ``object`` for any JSON.
+        nullable: whether null may stand in it.
+        default: what it is if it is missing; None: it must not be.
+        most: the longest text.
+    """
+
+    name: str
+    kind: type
+    nullable: bool
+    default: Any
+    most: int | None
+
+
+@cache
+def fields(table: Table, leave: tuple[str, ...] = ()) -> tuple[Field, ...]:
     """The columns of a table that travel: not the serial ids, not those that the line says elsewhere."""
-    return tuple(column for column in table.columns if not is_serial(column) and column.name not in leave)
+    travel = (column for column in table.columns if not is_serial(column) and column.name not in leave)
+    return tuple(_field(str(table.name), column) for column in travel)
+
+
+def _field(table: str, column: Column[Any]) -> Field:
+    type_ = column.type.impl_instance if isinstance(column.type, TypeDecorator) else column.type
+    kind = _SHAPES.get((table, column.name), object) if isinstance(type_, JSON) else type_.python_type
+    default: Any = getattr(column.default, "arg", None)
+    return Field(column.name, kind, bool(column.nullable), default, getattr(column.type, "length", None))
 
 
 def checked(table: Table, value: Any, field: str, leave: tuple[str, ...] = ()) -> Row:
@@ -92,45 +120,38 @@ def checked(table: Table, value: Any, field: str, leave: tuple[str, ...] = ()) -
         Wrong: a column is missing, unknown, or of another type.
     """
     given = cast(Mapping[str, Any], expect(value, dict, field))
-    columns = written_columns(table, leave)
-    unknown = given.keys() - {column.name for column in columns}
-    if unknown:
-        raise Wrong(f"{field}.{min(unknown)}", "is not a field of this version of pointwork")
-    return {column.name: _checked_value(column, given, field) for column in columns}
+    wanted = fields(table, leave)
+    row = {one.name: _checked_value(one, given, field) for one in wanted}
+    if not given.keys() <= row.keys():
+        raise Wrong(f"{field}.{min(given.keys() - row.keys())}", "is not a field of this version of pointwork")
+    return row
 
 
-def _checked_value(column: Column[Any], given: Mapping[str, Any], field: str) -> Any:
-    path = f"{field}.{column.name}"
-    value = given.get(column.name)
+def _checked_value(field: Field, given: Mapping[str, Any], where: str) -> Any:
+    value = given.get(field.name)
     if value is None:
-        if column.nullable:
+        if field.nullable:
             return None
-        default: Any = getattr(column.default, "arg", None)
-        if column.name in given or default is None:
-            raise Wrong(path, "must not be null" if column.name in given else "is missing")
-        return default
-    kind = _kind_of(column)
-    if isinstance(column.type, JSON):
-        shape = _SHAPES.get((str(column.table.name), column.name))
-        return value if shape is None else expect(value, shape, path)
+        if field.name in given or field.default is None:
+            raise Wrong(f"{where}.{field.name}", "must not be null" if field.name in given else "is missing")
+        return field.default
+    kind = field.kind
     if kind is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Wrong(path, f"must be a number, not {named(value)}")
-        return _float(value, path)
-    if kind is int and not -_MOST <= expect(value, int, path) <= _MOST:
-        raise Wrong(path, "is too large for a whole number of 64 bits")
-    length = getattr(column.type, "length", None)
-    if kind is str and length is not None and len(expect(value, str, path)) > length:
-        raise Wrong(path, f"has {len(value)} characters, and at most {length} can be stored")
-    return expect(value, kind, path)
+        if type(value) is float and value == value:
+            return value
+        return _float(value, f"{where}.{field.name}")
+    if kind is not object and type(value) is not kind:
+        expect(value, kind, f"{where}.{field.name}")
+    if kind is int and not -_MOST <= value <= _MOST:
+        raise Wrong(f"{where}.{field.name}", "is too large for a whole number of 64 bits")
+    if field.most is not None and len(value) > field.most:
+        raise Wrong(f"{where}.{field.name}", f"has {len(value)} characters, and at most {field.most} can be stored")
+    return value
 
 
-def _kind_of(column: Column[Any]) -> type:
-    type_ = column.type
-    return (type_.impl_instance if isinstance(type_, TypeDecorator) else type_).python_type
-
-
-def _float(value: float, path: str) -> float:
+def _float(value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Wrong(path, f"must be a number, not {named(value)}")
     try:
         number = float(value)
     except OverflowError:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Table, and_, func, or_, select
 
 from pointwork.portable import canonical
 from pointwork.portable.importer import Prepared, check_format
-from pointwork.portable.rows import Row, Wrong, checked, expect, written_columns
+from pointwork.portable.rows import Row, Wrong, checked, expect, fields
 from pointwork.store import Store, tables
 
 FORMAT = "pointwork.run"
@@ -153,8 +153,8 @@ def _value(run: Row, parts: Mapping[str, Sequence[Row]]) -> Row:
         rows = parts.get(part.name, ())
         if part.order:  # sorted here: databases differ in how they compare texts
             rows = sorted(rows, key=lambda row, order=part.order: tuple(row[name] for name in order))
-        columns = [column.name for column in written_columns(part.table, part.left)]
-        value[part.name] = [{name: row[name] for name in columns} for row in rows]
+        names = [field.name for field in fields(part.table, part.left)]
+        value[part.name] = [{name: row[name] for name in names} for row in rows]
     return value
 
 
