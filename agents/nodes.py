@@ -79,6 +79,7 @@ class Nodes:
                 "round": number,
                 "known": known,
             }
+        services.store.flush()
         _emit("plan", run_id=run_id, plan=plan.as_json(), again=again)
         return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known}
 
@@ -140,6 +141,7 @@ class Nodes:
                 computed=attempt.computed,
             )
         tried = updated(tried, usd=to_usd(account.spent().usd_nano), seconds=time.time() - started)
+        services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
 
     def _route(

@@ -145,4 +145,4 @@ def _release_open(services: Services, run_id: str) -> None:
     for row in still_open:
         account = services.ledger.get(row["account_id"])
         amount = Amount(row["usd_nano"], row["tokens"], row["tool_calls"], row["turns"])
-        account.release(Reservation(row["reservation_id"], account, amount, row["by"], row["created"]))
+        account.release(Reservation(row["reservation_id"], account, amount, row["by"], row["created"], 0.0))
