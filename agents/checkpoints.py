@@ -152,8 +152,8 @@ async def _postgresql(store: Store, stack: AsyncExitStack) -> Any:
 async def _set_up(saver: Any) -> None:
     """Create the saver's tables, one process at a time.
 
-    The lock is asked for again and again, not waited for: setting up waits for all who are in a statement, and would
-    wait for those who wait for the lock.
+    The lock is asked for again and again, not waited for: setting up waits for all who are in a statement, those
+    who wait for the lock among them.
     """
     until = time.monotonic() + BUSY_SECONDS
     while True:

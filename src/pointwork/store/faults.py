@@ -44,7 +44,7 @@ def explained(url: URL) -> Generator[None, None, None]:
         raise explain(error, url) from error
 
 
-def explain(error: SQLAlchemyError | sqlite3.Error, url: URL) -> StoreError:
+def explain(error: Exception, url: URL) -> StoreError:
     """A database error in words that say what to do."""
     original = getattr(error, "orig", None)
     cause = str(original or error).strip()

@@ -167,5 +167,8 @@ class Json(TypeDecorator[Any]):
         super().__init__(none_as_null=True)
 
     def bind_processor(self, dialect: Dialect) -> Any:
-        # written out here, not by the driver while it sends: what can not be written is found before
-        return lambda value: None if value is None else dump_json(value)
+        def process(value: Any) -> str | None:
+            # written out here, not by the driver while it sends: what can not be written is found before
+            return None if value is None else dump_json(value)
+
+        return process
