@@ -234,11 +234,11 @@ def _imported(where: str | None) -> list[Agent]:
     sys.path.insert(0, os.getcwd())
     try:
         found: Any = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        agents: Any = found() if callable(found) else found
+    except (ImportError, AttributeError, TypeError) as error:
         raise ConfigError(f"agents_from = {where!r}: {error}") from error
     finally:
         sys.path.remove(os.getcwd())
-    agents: Any = found() if callable(found) else found
     if not isinstance(agents, Iterable) or not all(isinstance(a, Agent) for a in cast(Iterable[Any], agents)):
         raise ConfigError(
             f"agents_from = {where!r} must be a list of pointwork.Agent, or a function that returns one"

@@ -247,3 +247,56 @@ def test_the_real_model_answers_from_real_files(tmp_path: Path) -> None:
     assert found["evidence"][0]["source"] == "file:notes.md:1-3"
     assert found["cost"]["tokens"] > 0
     assert ask("How many units of cheese are there in total?")["decisions"]
+
+
+AGENTS = '''
+from pathlib import Path
+
+from pointwork import Agent, tool
+
+
+@tool(labels=["writes"], needs_approval=True)
+def stamp(name: str) -> str:
+    """Stamp a name."""
+    with open(Path(__file__).parent / "stamps.txt", "a") as file:
+        file.write(name + "\\n")
+    return f"stamped {name}"
+
+
+AGENTS = [Agent("stamper", "You stamp names.", {"stamping": "stamp names"}, (stamp,), modes=("instant",))]
+'''
+
+
+def test_an_approval_from_the_command_line(
+    cli: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_agents_of_test.py").write_text(AGENTS)
+    (tmp_path / "pointwork.toml").write_text('agents_from = "my_agents_of_test:AGENTS"\n')
+    (tmp_path / "empty").mkdir()
+    call = json.dumps({"tool": "stamp", "arguments": {"name": "Ada"}})
+    scripted(Step(call, times=None))
+    said = cli("run", "Stamp the name Ada", "--root", "empty")
+    assert said.code == 1
+    assert 'May stamp be called with {"name": "Ada"}?' in said.out
+    assert not (tmp_path / "stamps.txt").exists()
+    run_id = cli("runs", "list", "--json").json[0]["run_id"]
+    assert cli("runs", "list", "--json").json[0]["status"] == "waiting"
+    assert cli("runs", "resume", run_id, "--json").json["status"] == "waiting"
+    wrong = cli("runs", "answer", run_id, "maybe")
+    assert wrong.code == 2
+    assert "approve or deny" in wrong.err
+    done = cli("runs", "answer", run_id, "approve", "--json")
+    assert (done.code, done.json["status"], done.json["text"]) == (0, "ok", "stamped Ada")
+    assert (tmp_path / "stamps.txt").read_text() == "Ada\n"
+    again = cli("runs", "answer", run_id, "approve")
+    assert again.code == 2
+    assert "does not wait" in again.err
+
+
+@pytest.mark.parametrize("where", ["nowhere:AGENTS", "json:dumps_it", "json:dumps"])
+def test_agents_that_can_not_be_imported(cli: Any, tmp_path: Path, where: str) -> None:
+    (tmp_path / "p.toml").write_text(f'agents_from = "{where}"\n')
+    said = cli("--config", str(tmp_path / "p.toml"), "agents")
+    assert said.code == 2
+    assert where in said.err
