@@ -78,6 +78,7 @@ class Team:
         self.router = self.services.router
         self._worker = BackgroundLoop()
         self._graph: Any = None
+        self._compiled: Any = None
         self._runner: asyncio.Future[tuple[Any, contextlib.AsyncExitStack]] | None = None
         self._closed = False
         self._finalizer = weakref.finalize(self, BackgroundLoop.stop, self._worker)
@@ -318,7 +319,9 @@ class Team:
         if self._runner is None:
             self._runner = asyncio.ensure_future(open_checkpointer(self.store))
         checkpointer, _ = await asyncio.shield(self._runner)
-        return build_graph(self.services, checkpointer)
+        if self._compiled is None:
+            self._compiled = build_graph(self.services, checkpointer)
+        return self._compiled
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         job = self._worker.submit(work)

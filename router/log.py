@@ -168,7 +168,9 @@ def pending_of(row: Mapping[str, Any], core: Core) -> tuple[Pending, Array, Arra
     None: the arm is not known here, or the context can not be put together.
     """
     slot = core.slots.get(row["arm"])
-    if slot is None:
+    context, scores = row["context"], row["scores"]
+    # logs of other routers come without context and scores
+    if slot is None or row["arm"] not in context.get("arms", {}) or row["arm"] not in scores:
         return None
     given = len(row["context"]["text"]) if str(row["features_version"]).startswith("given") else None
     if core.features is None:
