@@ -45,7 +45,8 @@ class Nodes:
         """Make the plan, or after a failure the next one."""
         services = self.services
         run_id = open_run(services, state)
-        account = services.ledger.open(run_id)
+        hand = services.in_hand(run_id)
+        account = hand.account
         context = services.tool_context(state.get("root"), state.get("thread"))
         again = "plan" in state
         known = list(state.get("known", []))
@@ -57,7 +58,7 @@ class Nodes:
             report += ". Open: " + "; ".join(open_questions)
 
         number = state.get("round", -1) + 1
-        replay = Replay(services.store, run_id, f"p{number}") if state.get("run_id") else None
+        replay = None if hand.fresh else Replay(services.store, run_id, f"p{number}")
         caller = Caller(account, "planner", run_id, f"p{number}")
 
         async def chat(request: ChatRequest) -> Completion:
@@ -124,8 +125,9 @@ class Nodes:
             "excluded": payload["excluded"],
         }
         started = time.time()
+        spent: list[int] = []
         try:
-            attempt = await work(self._job(payload, subtask, question, arm, facts, account, replay))
+            attempt = await work(self._job(payload, subtask, question, arm, facts, account, replay, spent))
         except BudgetExceeded as error:
             tried = updated(tried, status="budget", why=str(error))
         except ToolDenied as error:
@@ -140,7 +142,7 @@ class Nodes:
                 calls=[list(call) for call in attempt.calls],
                 computed=attempt.computed,
             )
-        tried = updated(tried, usd=to_usd(account.spent().usd_nano), seconds=time.time() - started)
+        tried = updated(tried, usd=to_usd(sum(spent)), seconds=time.time() - started)
         services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
 
@@ -150,8 +152,11 @@ class Nodes:
         """Who pays, who works, by which decision, and what an earlier process already has."""
         services = self.services
         run_id, key = payload["run_id"], payload["key"]
-        run = services.ledger.open(run_id)
-        earlier = earlier_decision(services.store, run_id, key, payload["attempt"])
+        hand = services.in_hand(run_id)
+        run, earlier = hand.account, None
+        if not hand.fresh or name in hand.attempts:
+            earlier = earlier_decision(services.store, run_id, key, payload["attempt"])
+        hand.attempts.add(name)
         if earlier is not None and earlier["arm"] in services.arms:
             account = services.ledger.find(run_id, "subtask", name) or run.child("subtask", name)
             replay = Replay(services.store, run_id, name)
@@ -163,7 +168,7 @@ class Nodes:
             exclude=payload["excluded"],
             run_id=run_id,
             subtask=key,
-            remaining=account.share(),
+            remaining=account.share() if hand.limited else 1.0,
         )
         return account, services.arms[drawn.arm], drawn.id, drawn.propensity, None
 
@@ -176,16 +181,20 @@ class Nodes:
         facts: Sequence[Sequence[str]],
         account: Account,
         replay: Replay | None,
+        spent: list[int],
     ) -> Job:
         services = self.services
         name = f"{payload['key']}#{payload['attempt']}"
         caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], name, arm.agent.name)
         context = services.tool_context(payload["root"], payload["thread"])
-        limited = any(value is not None for value in asdict(account.remaining()).values())
+        price = services.models.client(arm.role).price
+        limited = services.in_hand(payload["run_id"]).limited
 
         async def chat(request: ChatRequest) -> Completion:
             known = None if replay is None else replay.take(arm.role, request)
-            return known or await services.models.chat(arm.role, request, caller)
+            answer = known or await services.models.chat(arm.role, request, caller)
+            spent.append(price.nano(answer.prompt_tokens, answer.completion_tokens))
+            return answer
 
         return Job(
             agent=arm.agent,
@@ -240,7 +249,7 @@ class Nodes:
         )
         failed = [check for check in checks if not check.passed]
         if not failed and services.settings.run.judge:
-            account = services.ledger.open(state.get("run_id", "")).child("judge", tried["key"])
+            account = services.in_hand(state.get("run_id", "")).account.child("judge", tried["key"])
             verdict = await judge(services, account, state.get("run_id", ""), tried)
             failed += [] if verdict.passed else [verdict]
         if failed:
@@ -264,6 +273,7 @@ class Nodes:
         """Put the answers together, store the result, remember it."""
         services = self.services
         result = build_result(services, state)
+        services.let_go(result.run_id)
         with services.store.write() as connection:
             connection.execute(
                 update(runs)

@@ -44,7 +44,7 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
     sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
     if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
         sinks = [tried for tried in results.values() if tried["status"] == "ok"]
-    account = services.ledger.open(run_id)
+    account = services.in_hand(run_id).account
     row = services.store.row(runs.select().where(runs.c.id == run_id))
     return Result(
         text="; ".join(tried["text"] for tried in sinks if tried["text"]),

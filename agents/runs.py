@@ -31,7 +31,9 @@ def begin_run(services: Services, task: str, *, root: str | None, thread: str | 
     }
     with services.store.write() as connection:
         connection.execute(insert(runs), row)
-    services.ledger.open(run_id, budget)
+    account = services.ledger.open(run_id, budget)
+    limited = any(limit is not None for limit in asdict(budget).values())
+    services.take_in_hand(run_id, account, limited=limited)
     return run_id
 
 
@@ -119,6 +121,7 @@ def wake(services: Services, run_id: str) -> None:
     worked on the run does not count against its deadline.
     """
     store = services.store
+    services.let_go(run_id)
     _release_open(services, run_id)
     last = store.row(select(func.max(ledger.c.created).label("at")).where(ledger.c.run_id == run_id))
     since = None if last is None else last["at"]

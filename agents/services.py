@@ -1,12 +1,12 @@
 """What a running team works with: store, models, router, memory, tools, and the arms that they make together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pointwork.agents.spec import Agent, Mode
 from pointwork.errors import UsageError
-from pointwork.ledger import Ledger
+from pointwork.ledger import Account, Ledger
 from pointwork.memory import Memory
 from pointwork.models import Message
 from pointwork.models.gateway import Models
@@ -40,6 +40,23 @@ class ArmSpec:
     model: str
 
 
+@dataclass
+class RunInHand:
+    """What this process knows of a run it works on, so that it need not ask the store again.
+
+    Attributes:
+        account: of the run.
+        limited: its budget has a limit.
+        fresh: it was begun here and never stopped, so what is not in ``attempts`` was never begun.
+        attempts: names of the attempts begun here.
+    """
+
+    account: Account
+    limited: bool
+    fresh: bool
+    attempts: set[str] = field(default_factory=set[str])
+
+
 class Services:
     """Everything the graph's nodes use, shared by all runs of a team."""
 
@@ -54,6 +71,7 @@ class Services:
         self.agents: dict[str, Agent] = {agent.name: agent for agent in agents}
         self.settings, self.store, self.models, self.memory = settings, store, models, memory
         self.ledger = Ledger(store)
+        self._in_hand: dict[str, RunInHand] = {}
         self.arms: dict[str, ArmSpec] = {arm.name: arm for agent in agents for arm in self._arms_of(agent)}
         self.router = Router(
             [self._router_arm(arm) for arm in self.arms.values()],
@@ -86,6 +104,23 @@ class Services:
             usd_per_mtok=(client.price.prompt, client.price.completion),
             description=" ".join([arm.agent.instructions, *arm.agent.described_capabilities().values()]),
         )
+
+    def take_in_hand(self, run_id: str, account: Account, *, limited: bool) -> None:
+        """A run begins here."""
+        self._in_hand[run_id] = RunInHand(account, limited, fresh=True)
+
+    def in_hand(self, run_id: str) -> RunInHand:
+        """A run that this process works on; one that another began is looked up."""
+        known = self._in_hand.get(run_id)
+        if known is None:
+            account = self.ledger.open(run_id)
+            limited = any(value is not None for value in asdict(account.remaining()).values())
+            known = self._in_hand[run_id] = RunInHand(account, limited, fresh=False)
+        return known
+
+    def let_go(self, run_id: str) -> None:
+        """The run has ended or stopped: whoever works on it next asks the store."""
+        self._in_hand.pop(run_id, None)
 
     def capabilities(self) -> dict[str, str]:
         """What the team can be asked for: name → description."""

@@ -267,6 +267,7 @@ class Team:
         elif not await self._begun(run["id"]):
             inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         wake(self.services, run["id"])
+        self._mark(run["id"], "running")
         return await self._drive(run["id"], inputs, events)
 
     async def _begun(self, run_id: str) -> bool:
@@ -281,10 +282,11 @@ class Team:
     async def _drive(self, run_id: str, inputs: Any, events: "Events | None") -> Result:
         graph = await self._checkpointed()
         config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
-        self._mark(run_id, "running")
+        result: dict[str, Any] | None = None
         try:
             async for event in graph.astream(inputs, config, stream_mode="custom", durability="sync"):
                 put(events, event)
+                result = event.get("result", result)
         except asyncio.CancelledError:
             self._mark(run_id, "interrupted")
             raise
@@ -294,10 +296,12 @@ class Team:
         except Exception as error:
             self._mark(run_id, "failed", f"{type(error).__name__}: {error}")
             raise
-        asked = await self._questions(run_id)
-        if asked:
-            return await self._waiting(run_id, asked, events)
-        return Result.from_json(find_run(self.store, run_id)["result"])
+        finally:
+            self.services.let_go(run_id)
+        if result is not None:
+            return Result.from_json(result)
+        # the graph ended without an answer: it waits for one
+        return await self._waiting(run_id, await self._questions(run_id), events)
 
     async def _waiting(self, run_id: str, asked: tuple[Question, ...], events: "Events | None") -> Result:
         graph = await self._checkpointed()
