@@ -32,6 +32,7 @@ class Index:
     def __init__(self, rows: Episodic) -> None:
         self._rows = rows
         self.lexical: BM25[int] = BM25(FIELDS, k1=K1, b=B, neighbour_weight=NEIGHBOUR_WEIGHT)
+        self.dropped = 0  # rows that left it
         self._seen = 0  # highest serial number
         self._missing: dict[int, float] = {}  # number passed over -> when to give it up, monotonic seconds
         self._last: dict[str, int] = {}  # sequence -> its last row
@@ -111,6 +112,7 @@ class Index:
             else:
                 self._last[sequence] = previous
         self.lexical.remove(serial)
+        self.dropped += 1
         thread = self._thread.pop(serial, None)
         if thread is not None:
             self._threads[thread].discard(serial)

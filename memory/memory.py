@@ -31,6 +31,9 @@ from pointwork.text import count_tokens_estimate, tokenize
 if TYPE_CHECKING:
     from pointwork.memory.index import Index
 
+# Rows read for the latest questions, kept for the next: many recalls find the same ones.
+_KEPT = 2000
+
 Tiers = str | Mapping[str, str] | TierPolicy
 
 
@@ -60,6 +63,7 @@ class Memory:
         self._rows = Episodic(self.store)
         self._policy = _policy("low" if tiers is None else tiers)
         self._index: Index | None = None
+        self._texts = _Texts(self._rows)
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -194,7 +198,7 @@ class Memory:
             policy = self._policy if tiers is None else _policy(tiers)
             request = TierRequest(question, k, budget_tokens, None, registry.available(), len(index))
             chosen = _chosen(policy.choose(request), registry)
-            found = _Work(asked, Resources(index, self.embedder), registry, chosen).run(self._rows)
+            found = _Work(asked, Resources(index, self.embedder), registry, chosen).run(self._texts)
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
         recall = Recall(
@@ -216,6 +220,7 @@ class Memory:
 
             self._index = Index(self._rows)
         self._index.sync()
+        self._texts.expect(self._index.dropped)
         return self._index
 
     def _log(self, recall: Recall, question: str, run_id: str | None, subtask: str | None) -> None:
@@ -251,11 +256,11 @@ class _Work:
         self.text = ""
         self.shown: tuple[str, ...] = ()
 
-    def run(self, rows: Episodic) -> "_Work":
+    def run(self, texts: "_Texts") -> "_Work":
         question, resources, tiers = self._question, self._resources, self._tiers
         with self._metered("filter") as meter:
             hits = self._registry.filter(tiers["filter"]).find(question, resources, meter)
-            candidates = _candidates(hits, rows)
+            candidates = texts.candidates(hits)
         boosts = [self._boosts(module, candidates) for module in BOOSTERS]
         for number, candidate in enumerate(candidates):
             for module, values in zip(BOOSTERS, boosts, strict=True):
@@ -296,17 +301,28 @@ class _Metered:
         self._costs[self._module] = Cost(self._meter.tokens, self._meter.usd, seconds)
 
 
-def _candidates(hits: Sequence[tuple[int, float]], rows: Episodic) -> list[Candidate]:
-    """The filter's hits with their texts; rows deleted meanwhile are left out."""
-    found = rows.by_serial([serial for serial, _ in hits])
-    candidates: list[Candidate] = []
-    for serial, score in hits:
-        row = found.get(serial)
-        if row is not None:
+class _Texts:
+    """The filter's hits with their items and words; what was read lately is kept, until something is deleted."""
+
+    def __init__(self, rows: Episodic) -> None:
+        self._rows = rows
+        self._kept: dict[int, tuple[Item, frozenset[str]]] = {}
+        self._dropped = 0
+
+    def expect(self, dropped: int) -> None:
+        """Keep nothing of before the latest deletion, of which the index counts ``dropped``."""
+        if dropped != self._dropped or len(self._kept) > _KEPT:
+            self._kept.clear()
+        self._dropped = dropped
+
+    def candidates(self, hits: Sequence[tuple[int, float]]) -> list[Candidate]:
+        """The hits in their order; rows deleted meanwhile are left out."""
+        missing = [serial for serial, _ in hits if serial not in self._kept]
+        for serial, row in (self._rows.by_serial(missing) if missing else {}).items():
             words = " ".join(part for part in (row["title"], row["speaker"], row["text"]) if part)
-            item = item_of(row, exact_text(row))
-            candidates.append(Candidate(item, score, frozenset(tokenize(words)), {"filter": score}))
-    return candidates
+            self._kept[serial] = item_of(row, exact_text(row)), frozenset(tokenize(words))
+        found = ((self._kept.get(serial), score) for serial, score in hits)
+        return [Candidate(of[0], score, of[1], {"filter": score}) for of, score in found if of is not None]
 
 
 def _question(text: str, k: int, budget_tokens: int, thread: str | None, now: float) -> Question:
