@@ -164,7 +164,7 @@ class Ledger:
         if parent is not None and parent.deadline is not None:
             deadline = parent.deadline if deadline is None else min(deadline, parent.deadline)
         limits = (
-            None if budget.usd is None else to_nano(budget.usd),
+            None if budget.usd is None else to_nano(min(budget.usd, to_usd(books.MOST))),
             budget.tokens,
             budget.tool_calls,
             budget.turns,
