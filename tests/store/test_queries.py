@@ -3,8 +3,7 @@
 import itertools
 import math
 import time
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
@@ -14,7 +13,7 @@ from pointwork.budgets import Budget
 from pointwork.ledger import Amount, Ledger
 from pointwork.memory import Memory
 from pointwork.router import Arm, Outcome, Router
-from pointwork.store import Store, tables
+from pointwork.store import Store, new_id, tables
 from pointwork.store.tables import metadata
 
 ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
@@ -73,16 +72,14 @@ def test_every_table_is_written_each_way_and_read(database: Store) -> None:
         assert len(database.rows(select(table))) == 1
 
 
-def _services(store: Store) -> Any:
-    return cast(Any, SimpleNamespace(store=store, ledger=Ledger(store)))
-
-
 def _runs(store: Store, number: int) -> list[str]:
-    services = _services(store)
-    return [
-        run_queries.begin_run(services, f"task {n} 😀\0", root=None, thread="t", budget=Budget(tokens=100))
-        for n in range(number)
-    ]
+    book, ids = Ledger(store), [new_id() for _ in range(number)]
+    for n, run_id in enumerate(ids):
+        with store.write() as connection:
+            row = {**ROWS["runs"], "id": run_id, "task": f"task {n} 😀\0", "thread": "t", "created": time.time()}
+            connection.execute(insert(tables.runs), row)
+        book.open(run_id, Budget(tokens=100))
+    return ids
 
 
 def test_runs_are_listed_newest_first_with_their_cost(database: Store) -> None:
