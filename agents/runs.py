@@ -79,7 +79,13 @@ def find_run(store: Store, run_id: str) -> dict[str, Any]:
     Raises:
         UsageError: there is none, or there are several.
     """
-    found = store.rows(select(runs).where(runs.c.id.startswith(run_id, autoescape=True)).limit(2)) if run_id else []
+    exact = store.row(select(runs).where(runs.c.id == run_id))
+    if exact is not None:
+        return exact
+    begins = runs.c.id.startswith(run_id, autoescape=True)
+    if store.one_writer:  # SQLite searches no index for LIKE; its texts are ordered by their bytes
+        begins &= (runs.c.id >= run_id) & (runs.c.id < f"{run_id}\U0010ffff")
+    found = store.rows(select(runs).where(begins).limit(2)) if run_id else []
     if len(found) == 1:
         return found[0]
     if found:
