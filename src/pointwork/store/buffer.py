@@ -148,7 +148,8 @@ class Buffer:
                     with connection.begin_nested():
                         inserter.insert(connection, [parameters])
                 except (IntegrityError, DataError) as error:
-                    refused.append(f"{inserter.table.name}: {error.orig} in {str(parameters)[:200]}")
+                    cause = " ".join(str(error.orig).split())
+                    refused.append(f"{inserter.table.name}: {cause} in {str(parameters)[:200]}")
         for message in refused:
             _log.error("the store %r refused a row of %s", self._database.url, message)
         self._refused += refused

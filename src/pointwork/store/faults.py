@@ -47,7 +47,7 @@ def explained(url: URL) -> Generator[None, None, None]:
 def explain(error: Exception, url: URL) -> StoreError:
     """A database error in words that say what to do."""
     original = getattr(error, "orig", None)
-    cause = str(original or error).strip()
+    cause = " ".join(str(original or error).split())
     if isinstance(error, StatementError) and not isinstance(error, DBAPIError) and error.statement:
         # a value that the column types refused: nothing was sent
         cause = f"{cause} (in: {error.statement[:60]}…)"

@@ -93,4 +93,5 @@ class Inserter:
 
     def insert(self, connection: Connection, rows: Iterable[Parameters]) -> None:
         """Insert what ``encode`` gave."""
-        connection.exec_driver_sql(self._statement.sql, cast(Any, list(rows)))
+        given: Any = list(rows)
+        connection.exec_driver_sql(self._statement.sql, given if len(given) > 1 else given[0])
