@@ -11,22 +11,30 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+from pointwork.agents import examples
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.services import ANYTHING
-from pointwork.agents.spec import Agent, Prepared, asked_words
+from pointwork.agents.spec import Agent, Example, Prepared, asked_words
 from pointwork.errors import ConfigError, ToolError
 from pointwork.settings import Settings
 from pointwork.text import tokenize
 from pointwork.tools import Tool, ToolContext, builtin_tools
 from pointwork.tools.calculator import evaluate_text
-from pointwork.tools.catalog import TableInfo, catalog
+from pointwork.tools.catalog import Column, TableInfo, catalog
 from pointwork.tools.files import search_passages
+from pointwork.tools.table_loading import Source
 
 # Passages and items that go into a prompt.
 PASSAGES = 4
 
-# Tables whose columns are shown.
+# Tables whose columns are shown; only the best, if it fits this many times better than the next.
 TABLES = 3
+CLEARLY = 1.5
+
+# Worked examples in a prompt.
+EXAMPLES = 4
+
+_TYPES = {"text": "VARCHAR", "number": "DOUBLE", "date": "DATE"}
 
 _COMPUTES = re.compile(
     r"\d\s*[-+*/^%×÷]|[-+*/^×÷]\s*\d|\d+\s*%|"
@@ -100,13 +108,39 @@ def _described(table: TableInfo) -> str:
 
 
 async def _prepare_tables(text: str, context: ToolContext) -> Prepared:
-    ranked = [table for score, table in _ranked(text, await _tables(context)) if score > 0][:TABLES]
+    found = _ranked(text, await _tables(context))
+    scores = {table.name: score for score, table in found}
+    ranked = [table for score, table in found if score > 0][:TABLES]
     if not ranked:
         return Prepared()
+    if len(ranked) > 1 and scores[ranked[0].name] >= CLEARLY * scores[ranked[1].name]:
+        ranked = ranked[:1]
     query = builtin_tools()["query_table"]
     # one schema per table, each narrowed to what that table has: a small model can not name what is not there
     narrowed = tuple(replace(query, input_schema=linked_schema(table, text)) for table in ranked)
-    return Prepared(context=tuple((table.evidence, _described(table)) for table in ranked), tools=narrowed)
+    shown = tuple((table.evidence, _described(table)) for table in ranked)
+    return Prepared(context=shown, tools=narrowed, examples=tuple(_table_examples(text)))
+
+
+def _table_examples(text: str) -> list[Example]:
+    """Like questions to other tables with the calls that answer them, their conditions linked as here."""
+    found: list[Example] = []
+    for row in examples.bank("tables").nearest(text, EXAMPLES):
+        shown = examples.tables()[row["table"]]
+        columns = tuple(Column(name, _TYPES[kind], tuple(values)) for name, kind, values in shown["columns"])
+        table = TableInfo(
+            row["table"], Source(f"{row['table']}.csv", 0, 0, "", row["table"]), columns, shown["rows"]
+        )
+        properties: dict[str, Any] = linked_schema(table, row["ask"])["properties"]
+        arguments = {name: _first(schema) for name, schema in properties.items()} | row["call"]
+        arguments = {name: arguments[name] for name in properties}
+        found.append(Example(((table.evidence, _described(table)),), row["ask"], "query_table", arguments))
+    return found
+
+
+def _first(schema: dict[str, Any]) -> Any:
+    """What an argument is if the example does not say: its only value, or none."""
+    return schema["const"] if "const" in schema else schema["enum"][0]
 
 
 async def _fits_files(text: str, context: ToolContext) -> float:

@@ -26,6 +26,16 @@ def asked_words(text: str) -> set[str]:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A request, what was at hand, and the call that answered it."""
+
+    context: tuple[tuple[str, str], ...]
+    request: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What an agent has at hand before a model is asked.
 
@@ -33,11 +43,13 @@ class Prepared:
         context: (source, text) pairs to show to the model; they count as evidence.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
+        examples: like requests and the calls that answered them, the likest last.
     """
 
     context: tuple[tuple[str, str], ...] = ()
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None
+    examples: tuple[Example, ...] = ()
 
 
 Prepare = Callable[[str, ToolContext], Awaitable[Prepared]]

@@ -42,12 +42,14 @@ class ToolResult:
         text: the same for a reader or a model.
         evidence: (source, text) pairs that the value rests on; the runtime gives them ids.
         answer: the short answer in it, where the call has one: ``397.8`` of ``17% of 2340 = 397.8``.
+        choices: short texts of which one is the answer, where the result is a few cells.
     """
 
     value: Any
     text: str
     evidence: tuple[tuple[str, str], ...] = ()
     answer: str = ""
+    choices: tuple[str, ...] = ()
 
 
 class MemoryItem(Protocol):

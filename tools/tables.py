@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 MAX_ROWS = 50
+MAX_CHOICES = 60
+"""A result with more cells is no choice of answers."""
+
 MAX_TEXT = 8_000
 _USED = 5  # rows that an aggregate rests on, in its evidence
 
@@ -245,7 +248,10 @@ def _answer(info: TableInfo, database: Database, compiled: Compiled, limit: int)
             text += f"\n({len(shown.rows)} of {rows} rows)"
         text += f"\n{notes.strip()}" if notes else ""
     answer = _single(shown) if not compiled.extreme else ""
-    return ToolResult(value, text[:MAX_TEXT], _evidence(info, database, compiled, text), answer)
+    extreme = [str(value["value"])] if compiled.extreme and "value" in value else []
+    cells = extreme + [_cell(cell) for row in value.get("rows", []) for cell in row if cell is not None]
+    choices = tuple(dict.fromkeys(cells)) if not answer and len(cells) <= MAX_CHOICES else ()
+    return ToolResult(value, text[:MAX_TEXT], _evidence(info, database, compiled, text), answer, choices)
 
 
 def _single(rows: Rows) -> str:
