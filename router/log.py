@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import exists, func, insert, select, update
 
 from pointwork.router.core import Core, Judged
 from pointwork.router.decisions import Decision, Outcome
@@ -106,12 +106,9 @@ class Log:
     def outcomes_after(self, cursor: int) -> list[Row]:
         """Outcomes of this router's decisions with row ids above ``cursor``, in order."""
         outcomes, decisions = tables.outcomes, tables.decisions
-        return self.store.rows(
-            select(outcomes)
-            .join(decisions, decisions.c.id == outcomes.c.decision_id)
-            .where(decisions.c.router == self.router, outcomes.c.id > cursor)
-            .order_by(outcomes.c.id)
-        )
+        # not a join: SQLite would begin with all of the router's decisions, to find a handful of new outcomes
+        ours = exists().where(decisions.c.id == outcomes.c.decision_id, decisions.c.router == self.router)
+        return self.store.rows(select(outcomes).where(outcomes.c.id > cursor, ours).order_by(outcomes.c.id))
 
     def tail(self) -> int:
         """Row id of the newest outcome of any router, 0 when there is none."""
