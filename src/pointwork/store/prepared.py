@@ -4,12 +4,14 @@ SQLAlchemy's own execution costs more than SQLite's here: it looks up the compil
 result each time. The SQL is still made by SQLAlchemy, for whatever database it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Column, Connection, CursorResult, Executable, Table, insert
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
+
+from pointwork.store.types import Encoded
 
 Parameters = tuple[Any, ...] | dict[str, Any]
 
@@ -50,7 +52,10 @@ class _Field:
         self.name = column.name
         self.needed = not column.nullable
         self.default: Any = getattr(column.default, "arg", None)
-        self.convert = column.type.dialect_impl(dialect).bind_processor(dialect)
+        kind = column.type
+        self.convert: Callable[[Any], Any] | None = (
+            kind.encode if isinstance(kind, Encoded) else kind.dialect_impl(dialect).bind_processor(dialect)
+        )
 
 
 class Inserter:

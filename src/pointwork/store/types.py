@@ -82,20 +82,41 @@ def load_json(stored: Any) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-class Text(TypeDecorator[str]):
+class Encoded(TypeDecorator[Any]):
+    """A column type with one function from the Python value to what is stored."""
+
+    cache_ok = True
+
+    def encode(self, value: Any) -> Any:
+        """The value, which is not None, as it is stored.
+
+        Raises:
+            TypeError, ValueError, OverflowError, RecursionError: it can not be stored.
+        """
+        raise NotImplementedError
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        def process(value: Any) -> Any:
+            # done here, not by the driver while it sends: what can not be stored is found before
+            return None if value is None else self.encode(value)
+
+        return process
+
+
+class Text(Encoded):
     """Text of any length, with any character that a Python string can hold."""
 
     impl = SqlText
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else encode_text(value)
+    def encode(self, value: Any) -> str:
+        return encode_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else decode_text(value)
 
 
-class Label(TypeDecorator[str]):
+class Label(Encoded):
     """Text of at most ``length`` characters."""
 
     impl = String
@@ -105,9 +126,7 @@ class Label(TypeDecorator[str]):
         super().__init__(length)
         self.length = length
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None:
-            return None
+    def encode(self, value: Any) -> str:
         text = encode_text(value)
         if len(text) > self.length:
             raise ValueError(f"{text[:40]!r}… has {len(text)} characters, the column takes {self.length}")
@@ -120,16 +139,16 @@ class Label(TypeDecorator[str]):
         return Text()  # to look for a longer text is no error: there is none
 
 
-class Whole(TypeDecorator[int]):
+class Whole(Encoded):
     """An integer of 64 bits."""
 
     impl = BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> int | None:
-        if value is None or (type(value) is int and -MOST <= value <= MOST):
-            return value
-        if isinstance(value, Integral):
+    def encode(self, value: Any) -> int:
+        if type(value) is int:
+            number = value
+        elif isinstance(value, Integral):
             number = int(value)
         elif isinstance(value, Real) and float(value).is_integer():
             number = int(float(value))
@@ -140,24 +159,23 @@ class Whole(TypeDecorator[int]):
         return number
 
 
-class Number(TypeDecorator[float]):
-    """A float, infinite perhaps, but not NaN: what is not known is None."""
+class Number(Encoded):
+    """A float, infinite perhaps, but not NaN: what is not known is None. -0.0 may come back as 0.0."""
 
     impl = Float
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> float | None:
-        if value is None:
-            return None
-        if not isinstance(value, Real):
-            raise TypeError(f"a number expected, not {value!r}")
-        number = float(value)
-        if math.isnan(number):
+    def encode(self, value: Any) -> float:
+        if type(value) is not float:
+            if not isinstance(value, Real):
+                raise TypeError(f"a number expected, not {value!r}")
+            value = float(value)
+        if math.isnan(value):
             raise ValueError("NaN can not be stored in a number column; None says that a value is not known")
-        return number
+        return value
 
 
-class Json(TypeDecorator[Any]):
+class Json(Encoded):
     """A JSON value. None is NULL, not JSON's null: left out and None read the same in SQL too."""
 
     impl = JSON
@@ -166,9 +184,5 @@ class Json(TypeDecorator[Any]):
     def __init__(self) -> None:
         super().__init__(none_as_null=True)
 
-    def bind_processor(self, dialect: Dialect) -> Any:
-        def process(value: Any) -> str | None:
-            # written out here, not by the driver while it sends: what can not be written is found before
-            return None if value is None else dump_json(value)
-
-        return process
+    def encode(self, value: Any) -> str:
+        return dump_json(value)
