@@ -96,6 +96,11 @@ class Buffer:
                 raise StoreError(f"{table.name}: {error}; nothing was stored") from error
         return items
 
+    @property
+    def waiting(self) -> bool:
+        """Whether any rows are not stored yet."""
+        return bool(self._tables)
+
     def holds(self, names: Iterable[str]) -> bool:
         """Whether rows of one of these tables are not stored yet."""
         return not self._tables.isdisjoint(names)

@@ -101,10 +101,11 @@ class Store:
     @contextmanager
     def _reading(self, query: Executable) -> Generator[Connection, None, None]:
         self._check()
-        asked = find_tables(cast(ClauseElement, query), include_joins=True, include_selects=True)
-        # only where it shows: a flush is a commit, and most reads need none
-        if self._buffer.holds(table.name for table in asked if isinstance(table, Table)):
-            self._buffer.flush()
+        if self._buffer.waiting:
+            asked = find_tables(cast(ClauseElement, query), include_joins=True, include_selects=True)
+            # only where it shows: a flush is a commit, and most reads need none
+            if self._buffer.holds(table.name for table in asked if isinstance(table, Table)):
+                self._buffer.flush()
         with self._database.reading() as connection:
             yield connection
 
