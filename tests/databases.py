@@ -50,9 +50,8 @@ class Server:
             cursor: Any = connection.execute(statement.encode())
             return [] if cursor.description is None else cursor.fetchall()
 
-    def create(self, *, empty: bool) -> str:
+    def create(self, name: str, *, empty: bool = False) -> str:
         """A new database; its address."""
-        name = f"test_{next(_numbers)}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {'template0' if empty else 'template_migrated'}")
         return self.url(name)
 
@@ -87,20 +86,26 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def new_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+@pytest.fixture
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Callable[..., str], None, None]:
     """Makes databases: ``new_database("sqlite")``, ``new_database("postgresql", empty=True)``; the address."""
+    made: list[tuple[Server, str]] = []
 
     def make(backend: str, *, empty: bool = False) -> str:
         if backend == "postgresql":
             server: Server = request.getfixturevalue("postgresql_server")
-            return server.create(empty=empty)
-        path = tmp_path_factory.mktemp("database") / "store.db"
+            name = f"test_{next(_numbers)}"
+            made.append((server, name))
+            return server.create(name, empty=empty)
+        path = tmp_path / f"database_{next(_numbers)}" / "store.db"
+        path.parent.mkdir()
         if not empty:
             shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
         return f"sqlite:///{path}"
 
-    return make
+    yield make
+    for server, name in made:  # else stopping the server writes them all to disk
+        server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @pytest.fixture(params=BACKENDS)

@@ -333,7 +333,7 @@ def test_buffered_rows_wait_for_the_server(served: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_is_stopped_and_started(another_postgresql_server: Any) -> None:
-    with closing(Store(another_postgresql_server.create(empty=False))) as store:
+    with closing(Store(another_postgresql_server.create("test"))) as store:
         store.append(runs, a_run("r1"))
         another_postgresql_server.process.stop()
         with pytest.raises(StoreError, match="Is the server running|ended the connection"):
