@@ -278,7 +278,7 @@ class Nodes:
             connection.execute(
                 update(runs)
                 .where(runs.c.id == result.run_id)
-                .values(status=result.status, finished=time.time(), result=result.as_json())
+                .values(status=result.status, finished=time.time(), result=result.as_json(), owner=None)
             )
         if result.status == "ok":
             title = " ".join(state["task"].split())[:200]

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from pointwork import __version__
+from pointwork.agents.owners import at_work, this_process
 from pointwork.agents.services import Services
 from pointwork.agents.state import State
 from pointwork.budgets import Budget, to_usd
@@ -28,6 +29,7 @@ def begin_run(services: Services, task: str, *, root: str | None, thread: str | 
         "created": time.time(),
         "budget": asdict(budget),
         "package_version": __version__,
+        "owner": this_process(),
     }
     with services.store.write() as connection:
         connection.execute(insert(runs), row)
@@ -121,13 +123,17 @@ def credited_decisions(store: Store, run_id: str) -> list[str]:
 
 
 def wake(services: Services, run_id: str) -> None:
-    """Let a run that stopped go on.
+    """Take over a run that stopped, so that it goes on here.
 
     What the process that stopped had reserved comes back at once, not only after its lease; time in which nobody
     worked on the run does not count against its deadline.
+
+    Raises:
+        UsageError: another process works on it.
     """
     store = services.store
     services.let_go(run_id)
+    _claim(store, run_id)
     _release_open(services, run_id)
     last = store.row(select(func.max(ledger.c.created).label("at")).where(ledger.c.run_id == run_id))
     since = None if last is None else last["at"]
@@ -141,6 +147,25 @@ def wake(services: Services, run_id: str) -> None:
             .where(accounts.c.run_id == run_id, accounts.c.deadline.is_not(None))
             .values(deadline=accounts.c.deadline + idle)
         )
+
+
+def _claim(store: Store, run_id: str) -> None:
+    row = store.row(select(runs.c.owner, runs.c.created).where(runs.c.id == run_id))
+    last = store.row(select(func.max(ledger.c.created).label("at")).where(ledger.c.run_id == run_id))
+    assert row is not None
+    last_sign: float = last["at"] if last is not None and last["at"] is not None else row["created"]
+    if at_work(row["owner"], last_sign):
+        raise UsageError(
+            f"run {run_id} is being worked on by another process ({row['owner']}); wait for it, or end it"
+        )
+    mine = (
+        update(runs)
+        .where(runs.c.id == run_id, runs.c.owner.is_not_distinct_from(row["owner"]))
+        .values(owner=this_process(), status="running", error=None)
+    )
+    with store.write() as connection:
+        if connection.execute(mine).rowcount != 1:
+            raise UsageError(f"run {run_id} was taken over by another process a moment ago")
 
 
 def _release_open(services: Services, run_id: str) -> None:

@@ -267,7 +267,6 @@ class Team:
         elif not await self._begun(run["id"]):
             inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         wake(self.services, run["id"])
-        self._mark(run["id"], "running")
         return await self._drive(run["id"], inputs, events)
 
     async def _begun(self, run_id: str) -> bool:
@@ -314,7 +313,9 @@ class Team:
     def _mark(
         self, run_id: str, status: str, error: str | None = None, result: dict[str, Any] | None = None
     ) -> None:
-        values: dict[str, Any] = {"status": status, "error": error} | ({"result": result} if result else {})
+        values: dict[str, Any] = {"status": status, "error": error, "owner": None}
+        if result is not None:
+            values["result"] = result
         with self.store.write() as connection:
             connection.execute(update(runs).where(runs.c.id == run_id).values(values))
 

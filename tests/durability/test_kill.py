@@ -167,3 +167,28 @@ def test_the_time_in_between_does_not_count(whole: dict[str, Any], tmp_path: Pat
     time.sleep(5)
     _, lines = drive(store, "resume", lines[0]["run_id"])
     same(lines[-1], whole)
+
+
+def test_two_processes_do_not_work_on_one_run(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    first = subprocess.Popen(
+        [sys.executable, str(DRIVER), str(store), "run", "--kill", "tool:slow", "--tool", "key"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdout is not None
+    run_id = ""
+    for line in first.stdout:
+        event = json.loads(line)
+        run_id = event.get("run_id") or run_id
+        if event["event"] == "slow":
+            break
+    second = subprocess.run(
+        [sys.executable, str(DRIVER), str(store), "resume", run_id, "--tool", "key"], capture_output=True, text=True
+    )
+    assert "being worked on by another process" in second.stderr
+    first.kill()
+    first.communicate()
+    code, lines = drive(store, "resume", run_id, "--tool", "key")
+    assert (code, lines[-1]["status"]) == (0, "ok")
+    assert len(effects(store)) == 1

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, inspect, text
 from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
-HEAD = "0002"
+HEAD = "0003"
 
 
 def migrate(database: Database, target: str = HEAD) -> None:

@@ -54,6 +54,7 @@ runs = Table(
     Column("result", Json()),  # the whole Result, as --json prints it
     Column("error", Text),
     Column("package_version", Label(32), nullable=False),
+    Column("owner", Label(256)),  # the process that works on it; None: nobody
     Index(None, "created"),
     Index(None, "thread", "created"),
 )
