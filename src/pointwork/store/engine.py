@@ -98,8 +98,7 @@ class Database:
 
         Args:
             durable: whether it must survive a power cut from its end on. If not, it survives the end of the
-                process all the same, and a power cut from the next durable one on. On PostgreSQL all are durable:
-                to ask for less costs a round trip, which is as dear as what it saves.
+                process all the same, and a power cut from the next durable one on.
 
         Raises:
             StoreError: the database refused; nothing was stored.
@@ -150,7 +149,7 @@ def _open_postgresql(url: URL) -> Engine:
         raise ConfigError(f"store {url!r}: {error}") from error
     given = url.query.get("options", "")
     options = f"{given if isinstance(given, str) else ' '.join(given)} -c lock_timeout={faults.BUSY_SECONDS:g}s"
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=8,
         max_overflow=24,
@@ -158,6 +157,14 @@ def _open_postgresql(url: URL) -> Engine:
         connect_args={"connect_timeout": CONNECT_SECONDS, "options": options.strip()},
         json_deserializer=load_json,
     )
+    event.listen(engine, "begin", _on_begin_postgresql)
+    return engine
+
+
+def _on_begin_postgresql(connection: Connection) -> None:
+    if not connection.get_execution_options().get("pointwork_durable", True):
+        # a round trip, for not waiting for the disk
+        connection.exec_driver_sql("SET LOCAL synchronous_commit TO off")
 
 
 def _open_sqlite(url: URL) -> Engine:
