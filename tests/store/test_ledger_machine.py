@@ -204,5 +204,4 @@ def test_random_books(database: Store) -> None:
 
 @pytest.mark.slow
 def test_random_books_for_a_hundred_thousand_steps(database: Store) -> None:
-    # a step on PostgreSQL takes five times as long
-    run(database, 1000 if database.one_writer else 250, 100)
+    run(database, 1000, 100)
