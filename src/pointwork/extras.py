@@ -13,6 +13,7 @@ EXTRAS = {
     "peft": "train",
     "gguf": "train",
     "vllm": "vllm",
+    "matplotlib": "plot",
     "psycopg": "postgres",
     "langgraph": "postgres",
 }

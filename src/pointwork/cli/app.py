@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 import pointwork
-from pointwork.cli import doctor, feedback, listing, memory, models, router, running, runs
+from pointwork.cli import bench, doctor, feedback, listing, memory, models, router, running, runs
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
 
@@ -57,6 +57,7 @@ app.add_typer(memory.app, name="memory")
 app.add_typer(runs.app, name="runs")
 app.add_typer(router.app, name="router")
 app.add_typer(models.app, name="models")
+app.add_typer(bench.app, name="bench")
 
 
 def _say(error: Exception) -> None:
