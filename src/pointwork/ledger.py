@@ -182,7 +182,8 @@ class Ledger:
                 for unit, limit in zip(_UNITS, limits, strict=True)
             },
         }
-        with self.store.write(flush=False) as connection:
+        # a branch that nothing was spent on yet can be opened again
+        with self.store.write(flush=False, durable=parent is None) as connection:
             self.store.insert(connection, accounts, row)
         return Account(self, account_id, run_id, kind, name, parent, deadline)
 
