@@ -89,6 +89,10 @@ def test_ctrl_c_keeps_what_was_done(cli: Any, mine: Path, tmp_path: Path, monkey
 
 
 def test_the_report_draws_all_runs(cli: Any, mine: Path, tmp_path: Path) -> None:
+    rows = [{"task": f"What is 2 + {n}?", "answer": 0} for n in range(2)]
+    mine.with_name("none.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    none = str(mine.with_name("none.jsonl"))
+    cli("starter", "--tasks", none, "--systems", "parsers", "--out", str(tmp_path / "runs" / "none"))
     for name in ("one", "two"):
         cli(
             "starter",
@@ -103,10 +107,10 @@ def test_the_report_draws_all_runs(cli: Any, mine: Path, tmp_path: Path) -> None
     assert (tmp_path / "runs" / "one" / "report.png").read_bytes().startswith(b"\x89PNG")
     code, out, _ = cli("report", "--out", str(tmp_path / "runs"))
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["one", "two"]
+    assert [line.split()[0] for line in out.splitlines()[1:4]] == ["none", "one", "two"]
     assert (tmp_path / "runs" / "report.png").stat().st_size > 5000
     code, out, _ = cli("report", "--out", str(tmp_path / "runs"), "--json")
-    assert [run["run"] for run in json.loads(out)["runs"]] == ["one", "two"]
+    assert [run["run"] for run in json.loads(out)["runs"]] == ["none", "one", "two"]
 
 
 def test_without_matplotlib_the_extra_is_named_before_any_work(

@@ -41,9 +41,10 @@ def draw(runs: Sequence[Run], path: Path) -> None:
                 label=f"{system}, {run.name}" if len(runs) > 1 else system,
             )
     # what uses no model costs nothing, and a logarithm has no place for it
-    axes.set_xscale("symlog", linthresh=_least_cost(runs))
-    axes.set_xlim(left=0)
-    axes.set_ylim(0, 100)
+    least = _least_cost(runs)
+    axes.set_xscale("symlog", linthresh=least)
+    axes.set_xlim(left=-least / 2)
+    axes.set_ylim(-2, 102)
     axes.set_xlabel("cost of 1000 tasks (USD)")
     axes.set_ylabel("right answers (%), with 95 % interval")
     axes.grid(alpha=0.3)

@@ -53,7 +53,8 @@ def wilson(right: int, tasks: int) -> tuple[float, float]:
     share, z2 = right / tasks, _Z * _Z
     middle = (share + z2 / (2 * tasks)) / (1 + z2 / tasks)
     half = _Z * math.sqrt(share * (1 - share) / tasks + z2 / (4 * tasks * tasks)) / (1 + z2 / tasks)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # at the ends rounding would leave a hair that is not there
+    return (middle - half if right else 0.0), (middle + half if right < tasks else 1.0)
 
 
 def summarise(records: Sequence[Record]) -> list[Row]:
