@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pointwork.bench.report import ALL, MULTI, runs_in, summarise, wilson
-from pointwork.bench.runner import Folder, Record, about_run, latest, read_records, run
+from pointwork.bench.runner import Folder, Record, about_run, in_blocks, latest, read_records, run
 from pointwork.bench.systems import SYSTEMS, Answer, Bench, Setup, seed_of
 from pointwork.bench.tasks import Task, load_tasks
 from pointwork.errors import ProviderError, UsageError
@@ -165,6 +165,15 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path, tasks: list[Task]) -> None:
     assert [record.task for record in added] == ["units"]
     assert len(second.requests) == 1
     assert [record.right for record in read_records(tmp_path / "run")] == [False, True, True]
+
+
+def test_no_task_is_asked_twice_in_a_row(tasks: list[Task]) -> None:
+    """The second system would find the model's cache warm."""
+    many = [Task(f"t{n}", "own", "x", tasks[0].checker, None, "", {}) for n in range(30)]
+    order = [(task.id, system) for task, system in in_blocks(many, ["team", "alone"])]
+    assert len(set(order)) == len(order) == 60
+    asked = [id_ for id_, _ in order]
+    assert min(asked.index(id_, asked.index(id_) + 1) - asked.index(id_) for id_ in set(asked)) >= 6
 
 
 def test_another_run_does_not_go_into_the_same_folder(tmp_path: Path, tasks: list[Task]) -> None:
