@@ -10,6 +10,7 @@ measured without the profiler.
 """
 
 import argparse
+import linecache
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 
 # name → pattern of a frame, "function (file:line)". The first that matches any frame of a stack takes the sample.
 PARTS = {
-    "import, opening, closing": r"\b_?aclose \(.*/agents/|\bmake \(|__init__ \(.*/agents/team|\bopen \(.*rival_",
+    "import, opening, closing": r"_find_and_load \(|_?aclose \(.*/agents/|__init__ \(.*/agents/team|\bopen \(.*rival_",
     "checkpoints": r"/langgraph/checkpoint/|/aiosqlite/|/agents/checkpoints|_checkpointer_put|_prepare_checkpoint",
     "store: commit (fsync)": r"_do_commit \(|_commit_impl \(",
     "store: write buffered rows": r"\bflush \(.*/store/|/store/buffer",
@@ -42,8 +43,14 @@ PARTS = {
     "event loop, rest": r"",
 }
 
-# Threads that wait look busy to py-spy where they hold a lock or sit in a poll.
-IDLE = re.compile(r"^_worker \(|EpollSelector\.select \(|SimpleQueue|^(\w+\.)?wait \(")
+# Threads that wait in C look busy to py-spy: by their innermost frame, or by the line it stands on.
+IDLE = re.compile(r"^_worker \(|EpollSelector\.select \(|^(\w+\.)?wait \(")
+IDLE_LINE = re.compile(r"\.get\(\)")
+
+
+def _waits(frame: str) -> bool:
+    file, _, line = frame.rpartition(" (")[2].rstrip(")").rpartition(":")
+    return bool(IDLE.search(frame)) or bool(file and IDLE_LINE.search(linecache.getline(file, int(line))))
 
 
 def stacks(path: Path) -> Iterator[tuple[list[str], int]]:
@@ -53,7 +60,7 @@ def stacks(path: Path) -> Iterator[tuple[list[str], int]]:
         thread, *frames = stack.split(";")
         # of the main thread: not this benchmark's own loop, nor the imports
         ours = "MainThread" not in thread or any("rival_" in frame for frame in frames)
-        if ours and frames and not IDLE.search(frames[-1]):
+        if ours and frames and not _waits(frames[-1]):
             yield frames, int(samples)
 
 
