@@ -18,7 +18,7 @@ from pathlib import Path
 
 # name → pattern of a frame, "function (file:line)". The first that matches any frame of a stack takes the sample.
 PARTS = {
-    "import, opening, closing": r"_find_and_load \(|_?aclose \(.*/agents/|__init__ \(.*/agents/team|\bopen \(.*rival_",
+    "import, opening, closing": r"_find_and_load |_?aclose \(.*/agents/|__init__ \(.*/agents/team|\bopen \(.*rival_",
     "checkpoints": r"/langgraph/checkpoint/|/aiosqlite/|/agents/checkpoints|_checkpointer_put|_prepare_checkpoint",
     "store: commit (fsync)": r"_do_commit \(|_commit_impl \(",
     "store: write buffered rows": r"\bflush \(.*/store/|/store/buffer",
