@@ -104,6 +104,7 @@ decisions = Table(
     Column("scores", Json(), nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
     Index(None, "run_id"),
     Index(None, "router", "clock"),
+    Index(None, "router", "created"),
 )
 
 outcomes = Table(
