@@ -55,7 +55,7 @@ def _explained(error: Exception, store: Store) -> Exception:
 
 
 class _OverStore:
-    """What the asynchronous saver gets: the store's rows first, its words for errors, one more try where it is safe."""
+    """What the asynchronous saver gets: the store first, its words for errors, one more try where it is safe."""
 
     store: Store
 

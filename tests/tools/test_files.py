@@ -264,7 +264,7 @@ def test_a_catastrophic_pattern_ends(root: Path, monkeypatch: pytest.MonkeyPatch
     start = time.perf_counter()
     with pytest.raises(ToolError, match="took too long"):
         run(grep_files, root, pattern=r"^(a|a|aa)+$")
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 30
 
 
 @pytest.mark.parametrize("pattern", ["(?:(?:a{1000}){1000}){1000}", "(a{1,1000}){1,1000}b", "a{99999}"])
