@@ -139,7 +139,7 @@ def test_calls_in_line_can_be_cancelled(gguf: Path) -> None:
         await client.aclose()
         return time.perf_counter() - started
 
-    assert asyncio.run(main()) < 30  # a bound that only waiting for the whole answer can reach
+    assert asyncio.run(main()) < 15  # waiting for the answers would take twice as long on an idle machine
 
 
 def test_long_prompts_can_be_cancelled(gguf: Path) -> None:
