@@ -18,7 +18,7 @@ from pathlib import Path
 
 # name → pattern of a frame, "function (file:line)". The first that matches any frame of a stack takes the sample.
 PARTS = {
-    "import, opening, closing": r"_find_and_load |_?aclose \(.*/agents/|__init__ \(.*/agents/team|\bopen \(.*rival_",
+    "import, open, close": r"_find_and_load |_?aclose \(.*/agents/|__init__ \(.*/agents/team|\bopen \(.*rival_",
     "checkpoints": r"/langgraph/checkpoint/|/aiosqlite/|/agents/checkpoints|_checkpointer_put|_prepare_checkpoint",
     "store: commit (fsync)": r"_do_commit \(|_commit_impl \(",
     "store: write buffered rows": r"\bflush \(.*/store/|/store/buffer",
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4)
     given = parser.parse_args()
     found = counts(given.stacks, PARTS)
-    found.pop("import, opening, closing", None)
+    found.pop("import, open, close", None)
     total = sum(found.values())
     shown = deep(given.stacks, given.deep, given.depth) if given.deep else found
     for name, samples in shown.most_common(40):
