@@ -1,4 +1,4 @@
-"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``, ``sums``, ``plans``.
+"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``.
 
 A small model copies the form of what it is shown; a large one needs none of this and is not hurt by it. Written for
 this purpose: none is taken from a benchmark.
