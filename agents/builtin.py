@@ -25,7 +25,7 @@ from pointwork.tools.files import search_passages
 from pointwork.tools.table_loading import Source
 
 # Passages and items that go into a prompt.
-PASSAGES = 4
+PASSAGES = 3
 
 # Tables whose columns are shown; only the best, if it fits this many times better than the next.
 TABLES = 3

@@ -4,6 +4,7 @@ Instant: at most one tool call. Reasoning: a few free sentences first, then as i
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -22,7 +23,7 @@ REASONING_TOKENS = 120
 SHORT_RESULT = 120
 
 # Characters of one tool result or passage that go into a prompt.
-SHOWN = 1200
+SHOWN = 700
 
 Chat = Callable[[ChatRequest], Awaitable[Completion]]
 CallTool = Callable[[Tool, dict[str, Any]], Awaitable[ToolResult]]
@@ -201,7 +202,9 @@ async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[
     try:
         answer = json.loads(completion.text)["answer"]
     except (ValueError, KeyError, TypeError):
-        return ""
+        # cut by the token limit before it was closed: what is there of a text is still an answer
+        begun = re.match(r'\s*\{\s*"answer"\s*:\s*"((?:[^"\\]|\\.)*)', completion.text)
+        return begun[1].strip() if begun else ""
     if isinstance(answer, float) and answer.is_integer():
         return str(int(answer))
     if isinstance(answer, list):

@@ -31,14 +31,13 @@ _ORDER = (
 )
 _ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?|^{_ORDER}", re.IGNORECASE)
 _AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})", re.IGNORECASE)
-_BACK = re.compile(
-    r"\b(?:it|that|this|them|those|these|"
-    r"(?:the|that|this)\s+(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome))\b",
-    re.IGNORECASE,
-)
+# "this" and "that" alone, not "this project": then they stand for what was found before.
+_ALONE = r"(?:that|this)(?=\s*(?:[.,;?!)]|$)|\s+(?:by|from|to|with|in|into|and|or|as|at|on|for|plus|minus|times|again|too)\b)"
+_FOUND = r"(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome)"
+_BACK = re.compile(rf"\b(?:it|{_ALONE}|them|those|these|(?:the|that|this)\s+{_FOUND})\b", re.IGNORECASE)
 _BACK_VALUE = re.compile(
-    r"\b(?:it|that|this|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+(?:result|answer|number|value|"
-    r"sum|total|product|difference|amount|figure))\b(?!\s+(?:is|was|are|were)\b)",
+    rf"\b(?:it|{_ALONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b"
+    r"(?!\s+(?:is|was|are|were)\b)",
     re.IGNORECASE,
 )
 

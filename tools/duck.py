@@ -101,7 +101,9 @@ class Database:
 
     def types(self, table: str) -> list[tuple[str, str]]:
         """(column, DuckDB's type) of a quoted table."""
-        return [(str(row[0]), str(row[1])) for row in self.query(f"DESCRIBE {table}", 10_000).rows]
+        # not DESCRIBE of the table itself: "DESCRIBE tables" lists all tables, even in quotes
+        described = self.query(f"DESCRIBE SELECT * FROM {table}", 10_000)  # noqa: S608
+        return [(str(row[0]), str(row[1])) for row in described.rows]
 
     def query(self, sql: str, limit: int, seconds: float = SECONDS) -> Rows:
         """Run one query of this package's own making and take at most ``limit`` rows.

@@ -466,3 +466,15 @@ def test_pointworks_own_store_is_no_data(tmp_path: Path) -> None:
 
     Store(f"sqlite:///{tmp_path / 'own.db'}").close()
     assert catalog(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["tables", "databases", "select", "all", "order"])
+def test_tables_named_like_words_of_sql(tmp_path: Path, name: str) -> None:
+    """``DESCRIBE tables`` lists tables, even in quotes."""
+    (tmp_path / f"{name}.csv").write_text("product,units\ncheese,40\nwool,12\n")
+    [info] = catalog(tmp_path)
+    assert [(column.name, column.kind) for column in info.columns] == [("product", "text"), ("units", "number")]
+    result = asyncio.run(
+        query_table.call({"table": name, "aggregate": "sum", "column": "units"}, ToolContext(root=tmp_path))
+    )
+    assert result.answer == "52"
