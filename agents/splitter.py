@@ -32,7 +32,8 @@ _ORDER = (
 _ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?|^{_ORDER}", re.IGNORECASE)
 _AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})", re.IGNORECASE)
 # "this" and "that" alone, not "this project": then they stand for what was found before.
-_ALONE = r"(?:that|this)(?=\s*(?:[.,;?!)]|$)|\s+(?:by|from|to|with|in|into|and|or|as|at|on|for|plus|minus|times|again|too)\b)"
+_AFTER = r"(?:by|from|to|with|in|into|and|or|as|at|on|for|plus|minus|times|again|too)"
+_ALONE = rf"(?:that|this)(?=\s*(?:[.,;?!)]|$)|\s+{_AFTER}\b)"
 _FOUND = r"(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome)"
 _BACK = re.compile(rf"\b(?:it|{_ALONE}|them|those|these|(?:the|that|this)\s+{_FOUND})\b", re.IGNORECASE)
 _BACK_VALUE = re.compile(
