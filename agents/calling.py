@@ -186,7 +186,7 @@ def _capped(result: ToolResult) -> ToolResult:
     size = len(json.dumps(result.value, default=str))
     evidence = tuple((source, _cut(text)) for source, text in result.evidence[:MAX_EVIDENCE])
     value = result.value if size <= MAX_RESULT else {"cut": f"the value had {size:,} characters"}
-    return ToolResult(value, _cut(result.text), evidence, result.answer)
+    return replace(result, value=value, text=_cut(result.text), evidence=evidence)
 
 
 def _cut(text: str) -> str:
@@ -201,6 +201,7 @@ def _as_json(result: ToolResult) -> dict[str, Any]:
         "text": result.text,
         "evidence": [list(piece) for piece in result.evidence],
         "answer": result.answer,
+        "choices": list(result.choices),
     }
     return json.loads(json.dumps(value, default=str))
 
@@ -208,4 +209,5 @@ def _as_json(result: ToolResult) -> dict[str, Any]:
 def _result_of(value: Any) -> ToolResult:
     stored = cast(dict[str, Any], value)
     evidence = tuple((str(source), str(text)) for source, text in stored["evidence"])
-    return ToolResult(stored["value"], stored["text"], evidence, stored.get("answer", ""))
+    choices = tuple(str(choice) for choice in stored.get("choices", ()))
+    return ToolResult(stored["value"], stored["text"], evidence, stored.get("answer", ""), choices)

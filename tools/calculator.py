@@ -93,7 +93,9 @@ def calculate(expression: str) -> ToolResult:
         dated = _date_phrase(body)
         if dated is not None:
             return dated
-        raise ToolError(f"{error} (in {body[:80]!r}); write for example 17% of 2340 or 5 ft 11 in to cm") from error
+        raise ToolError(
+            f"{error} (in {body[:80]!r}); write numbers with + - * / ^ or PERCENT% of NUMBER, NUMBER UNIT to UNIT"
+        ) from error
     value = result.value.magnitude if isinstance(result.value, Measure) else result.value
     exact = arithmetic.is_short(value)
     text = f"{body} {'=' if exact else '≈'} {result.text}" + _in_brackets(result.notes)
