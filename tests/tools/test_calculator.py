@@ -266,7 +266,7 @@ def test_calculate_takes_dates_in_words() -> None:
 
 
 def test_calculate_says_how_to_mend_the_call() -> None:
-    with pytest.raises(ToolError, match=r"unknown unit or name 'banana' \(in 'banana'\); write for example"):
+    with pytest.raises(ToolError, match=r"unknown unit or name 'banana' \(in 'banana'\); write numbers"):
         run(calculate, "banana")
     with pytest.raises(ToolError, match="longer than 1000"):
         run(calculate, "1+" * 1000)
