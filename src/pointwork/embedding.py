@@ -1,20 +1,42 @@
-"""Texts to vectors, without a model: the seam that every static embedding fits, and its smallest filling.
+"""Texts to vectors, without a model: the seam that every static embedding fits, and two fillings of it.
 
-An ``Embedder`` is deterministic and costs microseconds. It is not a language model and knows nothing of meaning
-beyond what its table or hash holds; the optional sentence encoder (extra ``embed``) lives elsewhere.
+An ``Embedder`` is deterministic and costs microseconds. ``StaticEmbedder`` knows words by meaning, from a table
+distilled from a sentence encoder; ``HashingEmbedder`` knows only which words texts share and needs no table. The
+optional sentence encoder itself (extra ``embed``) lives elsewhere.
+
+    from pointwork.embedding import default_embedder
+
+    default_embedder().embed(["reserve a seat on the train", "book a railway ticket"])   # float32, (2, 256)
 """
 
+import functools
 import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
+from importlib import resources
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import regex
 
 from pointwork.errors import UsageError
 
 Vectors = npt.NDArray[np.float32]
+
+STATIC_DIMS = 256
+_STATIC_FILE = "static-minilm.npz"
+_MAX_PIECES = 100  # characters of a word that BERT's tokeniser looks at; longer ones are unknown
+_LONG = 4096  # word pieces; of a longer text each distinct one is gathered once
+# BERT's own character classes: what it drops, what is a token by itself, what it calls punctuation
+_DROPPED = regex.compile(r"(?![\t\n\r])[\p{C}\ufffd]")
+_ALONE = regex.compile(
+    r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+_ASCII_DROPPED = dict.fromkeys([*(code for code in range(32) if chr(code) not in "\t\n\r"), 127])
+_ASCII_PRETOKEN = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+_PRETOKEN = regex.compile(r"[!-/:-@\[-`{-~\p{P}]|[^!-/:-@\[-`{-~\p{P}\s]+")
 
 _WORD = re.compile(r"\w+")
 # Words that say little about the subject: without document frequencies, they would drown the others.
@@ -54,6 +76,122 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of shape (len(texts), dims), each of length 1, or 0 for a text without words."""
         ...
+
+
+class StaticEmbedder:
+    """The mean of its word pieces' vectors: model2vec's distillation of all-MiniLM-L6-v2, 4 bits a number.
+
+    The table (29,525 word pieces, principal components first, weighted by how rare a piece is) is package data,
+    read at the first use and then shared by all instances; ``benchmarks/distil_embedding.py`` remakes it. Safe to
+    use from several threads. Unknown characters add nothing; order of words does not count.
+
+    Args:
+        dims: how many of the leading components to keep, at most 256.
+
+    Raises:
+        UsageError: ``dims`` is not from 1 to 256.
+    """
+
+    def __init__(self, dims: int = STATIC_DIMS) -> None:
+        if not 1 <= dims <= STATIC_DIMS:
+            raise UsageError(f"the static embedding has 1 to {STATIC_DIMS} dimensions, not {dims}")
+        self._dims = dims
+
+    @property
+    def version(self) -> str:
+        return f"static{self._dims}-1"
+
+    @property
+    def dims(self) -> int:
+        return self._dims
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of shape (len(texts), dims), each of length 1, or 0 for a text without known words."""
+        table = _static_table()
+        vectors = np.zeros((len(texts), STATIC_DIMS), np.float32)
+        for number, text in enumerate(texts):
+            pieces = table.pieces(text)
+            if pieces:
+                vectors[number] = table.total(pieces)
+        vectors = vectors[:, : self._dims]
+        lengths: Vectors = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+        lengths[lengths == 0] = 1.0
+        return vectors / lengths
+
+
+class _StaticTable:
+    """The distilled table and its tokeniser (BERT's, uncased); with known words ten times the library's speed."""
+
+    def __init__(self, codes: npt.NDArray[np.uint8], scales: Vectors, vocabulary: Sequence[str]) -> None:
+        # two numbers a byte, -7 to 7, 8 added; the even columns in the low half
+        signed = np.empty((len(codes), 2 * codes.shape[1]), np.int8)
+        signed[:, 0::2] = (codes & 15).astype(np.int8) - 8
+        signed[:, 1::2] = (codes >> 4).astype(np.int8) - 8
+        self._codes = signed
+        self._scales = scales
+        self._row = {piece: row for row, piece in enumerate(vocabulary)}
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def pieces(self, text: str) -> list[int]:
+        """Rows of the word pieces of a text, in order; what is unknown is left out."""
+        if text.isascii():
+            words = _ASCII_PRETOKEN.findall(text.translate(_ASCII_DROPPED).lower())
+        else:
+            text = _ALONE.sub(r" \g<0> ", _DROPPED.sub("", text))
+            text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+            words = _PRETOKEN.findall(text.lower())
+        found: list[int] = []
+        for word in words:
+            known = self._known.get(word)
+            if known is None:
+                if len(self._known) >= _CACHE_WORDS:
+                    self._known.clear()
+                known = self._split(word)
+                if len(word) <= _MAX_PIECES:
+                    self._known[word] = known
+            found.extend(known)
+        return found
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        """The longest known piece at each place; nothing if the word can not be made of pieces."""
+        if len(word) > _MAX_PIECES:
+            return ()
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            for end in range(len(word), start, -1):
+                row = self._row.get(("##" if start else "") + word[start:end])
+                if row is not None:
+                    found.append(row)
+                    start = end
+                    break
+            else:
+                return ()
+        return tuple(found)
+
+    def total(self, pieces: Sequence[int]) -> Vectors:
+        """The sum of the pieces' vectors, shape (STATIC_DIMS,)."""
+        rows = np.array(pieces, np.intp)
+        weights = self._scales.take(rows)
+        if len(rows) > _LONG:
+            rows, counts = np.unique(rows, return_counts=True)
+            weights = self._scales.take(rows) * counts.astype(np.float32)
+        # not a matrix product: those round differently from machine to machine
+        return (self._codes.take(rows, axis=0) * weights[:, None]).sum(axis=0)
+
+
+@functools.cache
+def _static_table() -> _StaticTable:
+    path = resources.files("pointwork") / "vectors" / _STATIC_FILE
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+        vocabulary = bytes(data["vocabulary"]).decode().split("\n")
+        return _StaticTable(data["codes"], data["scales"].astype(np.float32), vocabulary)
+
+
+@functools.cache
+def default_embedder() -> Embedder:
+    """The embedder of the default install, one for the whole process."""
+    return StaticEmbedder()
 
 
 class HashingEmbedder:
