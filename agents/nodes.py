@@ -9,15 +9,17 @@ from langgraph.config import get_stream_writer
 from sqlalchemy import update
 
 from pointwork.agents.calling import ToolCaller, Work
+from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
 from pointwork.agents.judge import judge
 from pointwork.agents.loop import Attempt, Job, work
-from pointwork.agents.outcome import build_result, progress
+from pointwork.agents.outcome import build_result, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.replay import Replay, earlier_decision
-from pointwork.agents.runs import open_run
+from pointwork.agents.runs import log_check, log_plan, open_run
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.state import State, Try, Update, updated
+from pointwork.agents.turns import TurnLimits
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
@@ -40,6 +42,7 @@ class Nodes:
 
     def __init__(self, services: Services) -> None:
         self.services = services
+        self.turns = TurnLimits(services.store)
 
     async def plan(self, state: State) -> Update:
         """Make the plan, or after a failure the next one."""
@@ -48,14 +51,16 @@ class Nodes:
         hand = services.in_hand(run_id)
         account = hand.account
         context = services.tool_context(state.get("root"), state.get("thread"))
+        started = time.time()
         again = "plan" in state
-        known = list(state.get("known", []))
-        report = ""
+        asked, known, report = state.get("asked", state["task"]), list(state.get("known", [])), ""
+        turns: list[Turn] = []
         if again:
-            solved, open_questions = progress(state)
-            known += [[f"answer:{question}", text] for question, text in solved]
-            report = "Known: " + ("; ".join(f"{q} {t}" for q, t in solved) or "nothing")
-            report += ". Open: " + "; ".join(open_questions)
+            report, found = workspace(state, services.settings.run.workspace)
+            known += found
+        elif leans_back(state["task"]):
+            turns = earlier_turns(services.store, state.get("thread"), run_id)
+            known = [[f"run:{turn.run_id}", turn.text] for turn in turns]
 
         number = state.get("round", -1) + 1
         replay = None if hand.fresh else Replay(services.store, run_id, f"p{number}")
@@ -65,12 +70,18 @@ class Nodes:
             known_answer = None if replay is None else replay.take("planner", request)
             return known_answer or await services.models.chat("planner", request, caller)
 
+        about = ""  # a follow-up that could not be made to stand alone is of the kind of the turn before it
+
         async def fits(text: str) -> Any:
-            return await services.fits(text, context)
+            return await services.fits(f"{text} {about}".strip(), context)
 
         try:
+            if turns:
+                understood = await standalone(state["task"], turns, chat)
+                asked, about = understood or asked, "" if understood else turns[-1].question
+                known = [] if understood and not leans_back(understood) else known
             planner = Planner(services.capabilities(), fits, chat, services.settings.planner)
-            plan = await planner.plan(state["task"], report=report)
+            plan = await planner.plan(asked, report=report)
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
             return {
@@ -80,9 +91,10 @@ class Nodes:
                 "round": number,
                 "known": known,
             }
+        log_plan(services.store, run_id, number, asked, plan, started)
         services.store.flush()
-        _emit("plan", run_id=run_id, plan=plan.as_json(), again=again)
-        return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known}
+        _emit("plan", run_id=run_id, plan=plan.as_json(), again=again, task=state["task"], asked=asked)
+        return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known, "asked": asked}
 
     async def work(self, payload: dict[str, Any]) -> Update:
         """Do one subtask once, on the arm that the router picks; or go on with what an earlier process began."""
@@ -102,7 +114,9 @@ class Nodes:
         )
         _emit("subtask_started", key=key, text=question, arm=arm.name, tiers=dict(recall.tiers))
         facts = [list(fact) for fact in payload["facts"]]
-        facts += [[f"memory:{item.id}", _shown(item)] for item in recall.items if item.score >= RELEVANT]
+        shown = {source for source, _ in facts}  # a turn of the thread stands in memory too
+        fitting = (item for item in recall.items if item.score >= RELEVANT and item.source not in shown)
+        facts += [[f"memory:{item.id}", _shown(item)] for item in fitting]
         tried: Try = {
             "key": key,
             "subtask": subtask.id,
@@ -143,6 +157,8 @@ class Nodes:
                 computed=attempt.computed,
             )
         tried = updated(tried, usd=to_usd(sum(spent)), seconds=time.time() - started)
+        if arm.mode == "agentic" and tried["status"] in ("done", "error"):
+            self.turns.took(arm.agent.name, len(spent))
         services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
 
@@ -189,12 +205,23 @@ class Nodes:
         context = services.tool_context(payload["root"], payload["thread"])
         price = services.models.client(arm.role).price
         limited = services.in_hand(payload["run_id"]).limited
+        shaped = services.settings.run
+        most = shaped.max_turns
+        learned = shaped.turn_limits == "learned" and arm.mode == "agentic"
+        turns, more = self.turns.limit(arm.agent.name, most) if learned else (most, 0)
 
         async def chat(request: ChatRequest) -> Completion:
             known = None if replay is None else replay.take(arm.role, request)
             answer = known or await services.models.chat(arm.role, request, caller)
             spent.append(price.nano(answer.prompt_tokens, answer.completion_tokens))
             return answer
+
+        def remaining() -> str:
+            left = [account.remaining().describe()] if limited else []
+            if arm.mode == "agentic":
+                own = max(1, turns + more - len(spent))
+                left.append(f"{own} turn{'s' if own != 1 else ''}")
+            return ", ".join(left)
 
         return Job(
             agent=arm.agent,
@@ -205,8 +232,8 @@ class Nodes:
             context=context,
             chat=chat,
             call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
-            remaining=(lambda: account.remaining().describe()) if limited else (lambda: ""),
-            max_turns=services.settings.run.max_turns,
+            remaining=remaining if shaped.show_budget else (lambda: ""),
+            max_turns=turns,
         )
 
     async def verify(self, state: State) -> Update:
@@ -227,6 +254,7 @@ class Nodes:
             tried = updated(tried, checked=True)
             checked[key] = tried
             self._learn(tried)
+            log_check(services.store, state.get("run_id", ""), tried)
             _emit("subtask_finished", **{k: v for k, v in tried.items() if k not in ("facts", "evidence", "calls")})
         services.store.flush()
         tries = {f"{key}#{tried['attempt']}": tried for key, tried in checked.items()}
@@ -281,9 +309,10 @@ class Nodes:
                 .values(status=result.status, finished=time.time(), result=result.as_json(), owner=None)
             )
         if result.status == "ok":
-            title = " ".join(state["task"].split())[:200]
+            asked = state.get("asked", state["task"])
+            title = " ".join(asked.split())[:200]
             services.memory.add(
-                f"{state['task']}\n{result.text}",
+                f"{asked}\n{result.text}",
                 source=f"run:{result.run_id}",
                 trust="agent",
                 title=title,

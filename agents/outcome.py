@@ -25,6 +25,33 @@ def progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
     return solved, still_open
 
 
+def workspace(state: State, kind: str) -> tuple[str, list[list[str]]]:
+    """What the next plan starts from: a report for the planner, and facts for its subtasks.
+
+    ``markovian``: answers that passed their checks and what is still open, as in IterResearch: a prompt does not
+    grow with what went wrong. ``transcript``: also every try, its calls and what was found.
+    """
+    solved, still_open = progress(state)
+    facts = [[f"answer:{question}", text] for question, text in solved]
+    report = "Known: " + ("; ".join(f"{q} {t}" for q, t in solved) or "nothing")
+    report += ". Open: " + "; ".join(still_open)
+    if kind == "transcript":
+        prefix = f"p{state['round']}."
+        tries: list[Try] = [t for name, t in state.get("tries", {}).items() if name.startswith(prefix)]
+        report += "\n" + "\n".join(_told(tried) for tried in tries)
+        facts += [[f"tried:{tried['key']}", _told(tried)] for tried in tries if tried["status"] != "ok"]
+        facts += [list(piece) for tried in tries for piece in tried["evidence"]]
+    return report, facts
+
+
+def _told(tried: Try) -> str:
+    """A try in a line, as a transcript has it."""
+    calls = "; ".join(f"{tool} {arguments}: {error or 'ok'}" for tool, arguments, error in tried["calls"])
+    said = f"answer {tried['text']!r}" if tried["text"] else "no answer"
+    why = f" ({tried['why']})" if tried["why"] else ""
+    return f"{tried['question']} [{tried['arm']}] {calls + '; ' if calls else ''}{said}: {tried['status']}{why}"
+
+
 def build_result(services: Services, state: State, questions: tuple[Question, ...] = ()) -> Result:
     """The result of a run from its final state, or from one in which it waits for answers."""
     run_id = state.get("run_id", "")

@@ -8,13 +8,14 @@ from sqlalchemy import func, insert, select, update
 
 from pointwork import __version__
 from pointwork.agents.owners import at_work, this_process
+from pointwork.agents.plan import Plan
 from pointwork.agents.services import Services
-from pointwork.agents.state import State
+from pointwork.agents.state import State, Try
 from pointwork.budgets import Budget, to_usd
 from pointwork.errors import UsageError
 from pointwork.ledger import Amount, Reservation
 from pointwork.store import Store, new_id
-from pointwork.store.tables import accounts, decisions, ledger, runs, steps, tool_calls
+from pointwork.store.tables import accounts, decisions, ledger, memory_usage, outcomes, runs, steps, tool_calls
 
 
 def begin_run(services: Services, task: str, *, root: str | None, thread: str | None, budget: Budget) -> str:
@@ -49,14 +50,48 @@ def open_run(services: Services, state: State) -> str:
     return begin_run(services, state["task"], root=state.get("root"), thread=state.get("thread"), budget=budget)
 
 
-def list_runs(store: Store, limit: int = 20) -> list[dict[str, Any]]:
-    """The latest runs, newest first: run_id, status, task, created (epoch seconds), cost, thread."""
+def log_plan(store: Store, run_id: str, number: int, asked: str, plan: Plan, started: float) -> None:
+    """Keep a plan as a step; what planning cost stands in the steps of its model calls."""
+    store.append(
+        steps,
+        {
+            "run_id": run_id,
+            "subtask": f"p{number}",
+            "kind": "plan",
+            "agent": "planner",
+            "input": {"task": asked},
+            "output": plan.as_json(),
+            "started": started,
+            "seconds": time.time() - started,
+        },
+    )
+
+
+def log_check(store: Store, run_id: str, tried: Try) -> None:
+    """Keep what came of a try as a step."""
+    store.append(
+        steps,
+        {
+            "run_id": run_id,
+            "subtask": f"{tried['key']}#{tried['attempt']}",
+            "kind": "verify",
+            "agent": "verify",
+            "output": {name: tried[name] for name in ("status", "why", "text", "tiers", "decision", "computed")},
+            "started": time.time(),
+        },
+    )
+
+
+def list_runs(store: Store, limit: int = 20, thread: str | None = None) -> list[dict[str, Any]]:
+    """The latest runs (of a thread), newest first: run_id, status, task, created (epoch seconds), cost, thread."""
     query = (
         select(runs, accounts.c.spent_usd_nano, accounts.c.spent_tokens, accounts.c.spent_turns)
         .select_from(runs.outerjoin(accounts, (accounts.c.run_id == runs.c.id) & accounts.c.parent_id.is_(None)))
         .order_by(runs.c.created.desc(), runs.c.id.desc())
         .limit(limit)
     )
+    if thread is not None:
+        query = query.where(runs.c.thread == thread)
     return [
         {
             "run_id": row["id"],
@@ -96,7 +131,7 @@ def find_run(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def show_run(store: Store, run_id: str) -> dict[str, Any]:
-    """A run with its steps, tool calls and decisions."""
+    """A run with its steps, tool calls, decisions with their outcomes, and memory's use."""
     run = find_run(store, run_id)
     return {
         "run": run,
@@ -106,6 +141,15 @@ def show_run(store: Store, run_id: str) -> dict[str, Any]:
         ),
         "decisions": store.rows(
             select(decisions).where(decisions.c.run_id == run["id"]).order_by(decisions.c.created)
+        ),
+        "outcomes": store.rows(
+            select(outcomes)
+            .join(decisions, decisions.c.id == outcomes.c.decision_id)
+            .where(decisions.c.run_id == run["id"])
+            .order_by(outcomes.c.id)
+        ),
+        "memory_usage": store.rows(
+            select(memory_usage).where(memory_usage.c.run_id == run["id"]).order_by(memory_usage.c.id)
         ),
     }
 

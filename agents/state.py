@@ -40,7 +40,8 @@ class State(TaskInput, TaskOutput, total=False):
         round: how many plans there were before this one; keys of ``results`` begin with it.
         results: ``p<round>.<subtask>`` → its latest ``Try``.
         tries: ``p<round>.<subtask>#<attempt>`` → every ``Try``.
-        known: (source, text) facts from earlier plans.
+        asked: the task as it was understood: of a follow-up in a thread, the question made to stand alone.
+        known: (source, text) facts from earlier plans, and for a follow-up from the thread's last turns.
         spent_all: the limit that ended the run, in words; empty while there is budget.
     """
 
@@ -48,6 +49,7 @@ class State(TaskInput, TaskOutput, total=False):
     round: Required[int]
     results: Annotated[dict[str, Any], merged]
     tries: Annotated[dict[str, Any], merged]
+    asked: str
     known: list[list[str]]
     spent_all: str
 

@@ -66,9 +66,24 @@ class PlannerSettings(_Strict):
 
 
 class RunSettings(_Strict):
-    """``[run]``: the shape of one run."""
+    """``[run]``: the shape of one run.
+
+    Attributes:
+        max_turns: of the agentic loop, at most.
+        turn_limits: ``fixed`` allows ``max_turns``; ``learned`` the 75th percentile of what the agent took in the
+            past, once extended by half where it is getting on, and never more than ``max_turns``.
+        show_budget: what is left of the budget stands in each prompt.
+        workspace: what a new plan starts from: ``markovian`` is what is known and what is open, ``transcript``
+            everything that was tried.
+        max_replans: new plans after a failure.
+        judge: ask a model whether an answer is right, after the checks that need none.
+        recall_tokens: of memory, for one subtask.
+    """
 
     max_turns: int = Field(default=6, ge=1)
+    turn_limits: Literal["fixed", "learned"] = "learned"
+    show_budget: bool = True
+    workspace: Literal["markovian", "transcript"] = "markovian"
     max_replans: int = Field(default=1, ge=0)
     judge: bool = False
     recall_tokens: int = Field(default=300, ge=0)

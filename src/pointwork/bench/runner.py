@@ -11,6 +11,7 @@ from typing import Any, cast
 from pointwork.bench.systems import Answer, Bench, Setup
 from pointwork.bench.tasks import Task
 from pointwork.errors import ProviderError, UsageError
+from pointwork.settings import Settings
 
 RECORDS, ABOUT = "records.jsonl", "run.json"
 
@@ -106,6 +107,8 @@ class Folder:
             file.write_text(json.dumps({"created": time.time(), **about}, indent=2) + "\n", encoding="utf-8")
             return
         kept = read_about(self.path)
+        if isinstance(kept.get("settings"), dict):  # what the version that wrote it did not know has its default
+            kept["settings"] = settings_of(Settings.model_validate(kept["settings"]))
         other = [name for name, value in about.items() if kept.get(name) != value]
         if other:
             raise UsageError(
@@ -126,7 +129,6 @@ class Folder:
 
 def about_run(setup: Setup, tasks: Sequence[Task], models: Mapping[str, str], source: str) -> dict[str, Any]:
     """What a run is of: only what is alike in all of this may be counted together."""
-    settings = setup.settings.model_dump(mode="json", exclude={"store", "models", "budget"})
     asked = json.dumps([task.row for task in sorted(tasks, key=lambda task: task.id)], sort_keys=True)
     price = setup.price
     return {
@@ -136,8 +138,13 @@ def about_run(setup: Setup, tasks: Sequence[Task], models: Mapping[str, str], so
         "price": None if price is None else [price.prompt, price.completion],
         "seed": setup.seed,
         "learn": setup.learn,
-        "settings": settings,
+        "settings": settings_of(setup.settings),
     }
+
+
+def settings_of(settings: Settings) -> dict[str, Any]:
+    """What a run's answers depend on; models have a place of their own."""
+    return settings.model_dump(mode="json", exclude={"store", "models"})
 
 
 def _digest(text: str) -> str:

@@ -23,6 +23,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
+def print_json_line(value: Any) -> None:
+    """One JSON value on a line of its own, at once: for commands that print several."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
     """A table, or a sentence if there is nothing in it."""
     if not rows:

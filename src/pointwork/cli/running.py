@@ -1,7 +1,8 @@
 """``pointwork run`` and what it draws while it runs; ``runs resume`` draws the same."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,29 +71,56 @@ def finish(result: dict[str, Any], as_json: bool, code: int | None = None) -> No
     if as_json:
         print_json(result)
     else:
-        _show(result)
-    by_status = {"ok": OK, "budget_exhausted": BUDGET}.get(result["status"], FAILED)
-    raise typer.Exit(by_status if code is None else code)
+        show_result(result)
+    raise typer.Exit(exit_code(result["status"]) if code is None else code)
 
 
-def draw(events: Iterator[dict[str, Any]], *, quiet: bool) -> dict[str, Any]:
-    """Follow a run, printing a line per event; its result as JSON types."""
+def exit_code(status: str) -> int:
+    """0: answered. 3: the budget ended it. 1: anything else."""
+    return {"ok": OK, "budget_exhausted": BUDGET}.get(status, FAILED)
+
+
+class Stopped(Exception):
+    """Ctrl-C ended a run; it is stored and can be gone on with."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"stopped; go on with: pointwork runs resume {run_id}")
+        self.run_id = run_id
+
+
+def draw(events: Generator[dict[str, Any], None, None], *, quiet: bool) -> dict[str, Any]:
+    """``follow``, where Ctrl-C ends the command."""
+    try:
+        return follow(events, quiet=quiet)
+    except Stopped as stopped:
+        err.print(str(stopped))
+        raise SystemExit(STOPPED) from None
+
+
+def follow(events: Generator[dict[str, Any], None, None], *, quiet: bool) -> dict[str, Any]:
+    """Follow a run, printing a line per event; its result as JSON types.
+
+    Raises:
+        Stopped: Ctrl-C; the run has stored that it was interrupted.
+    """
     result: dict[str, Any] = {}
     working: dict[str, str] = {}
     run_id = ""
     with err.status("planning …") if not quiet and err.is_terminal else _Silent() as status:
         try:
-            for event in events:
-                if event["event"] == "run":
-                    run_id = event["run_id"]
-                elif event["event"] == "answer":
-                    result = event["result"]
-                if not quiet:
-                    _event(event, working)
-                    status.update(f"working on {', '.join(working.values())[:80]} …" if working else "checking …")
+            with closing(events):  # wherever Ctrl-C comes, the run ends before anything else begins
+                for event in events:
+                    if event["event"] == "run":
+                        run_id = event["run_id"]
+                    elif event["event"] == "answer":
+                        result = event["result"]
+                    if not quiet:
+                        _event(event, working)
+                        status.update(
+                            f"working on {', '.join(working.values())[:80]} …" if working else "checking …"
+                        )
         except KeyboardInterrupt:
-            err.print(f"stopped; go on with: pointwork runs resume {run_id}")
-            raise SystemExit(STOPPED) from None
+            raise Stopped(run_id) from None
     return result
 
 
@@ -129,6 +157,8 @@ _AUTHORS = {
 
 def _plan(event: dict[str, Any]) -> None:
     plan = event["plan"]
+    if event.get("asked", event.get("task")) != event.get("task"):
+        out.print(f"[dim]understood as:[/dim] {escape(event['asked'])}")
     out.print(f"[bold]{'New plan' if event['again'] else 'Plan'}[/bold] ({_AUTHORS[plan['author']]})")
     for subtask in plan["subtasks"]:
         needs = f" [dim]after {', '.join(subtask['needs'])}[/dim]" if subtask["needs"] else ""
@@ -149,7 +179,8 @@ def _subtask(event: dict[str, Any]) -> None:
     out.print(f"      [dim]{escape(' '.join(detail.split())[:160])}[/dim]")
 
 
-def _show(result: dict[str, Any]) -> None:
+def show_result(result: dict[str, Any]) -> None:
+    """Print a result for people: the answer, what it rests on, what is missing, what it cost."""
     style = "bold green" if result["status"] == "ok" else "bold yellow"
     out.print()
     out.print(f"[{style}]{escape(result['text']) or '(no answer)'}[/{style}]")
