@@ -4,17 +4,37 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# Seconds that a run which is stopped has to store what it has come to.
+STOPPING = 10.0
+
 # What happens in a run, for whoever follows it; None ends it.
 Events = queue.Queue[dict[str, Any] | None]
 
 
-def put(events: Events | None, event: dict[str, Any]) -> None:
+class AsyncEvents:
+    """``Events`` for somebody on another event loop, who waits for them there."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+    def put(self, event: dict[str, Any] | None) -> None:
+        """From any thread."""
+        with contextlib.suppress(RuntimeError):  # that loop is closed: nobody follows any more
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
+
+    async def get(self) -> dict[str, Any] | None:
+        """The next; None ends it."""
+        return await self._queue.get()
+
+
+def put(events: "Events | AsyncEvents | None", event: dict[str, Any]) -> None:
     """Tell whoever follows, if anybody does."""
     if events is not None:
         events.put(event)
@@ -59,3 +79,54 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_forever()
     finally:
         loop.close()
+
+
+def streamed(
+    worker: BackgroundLoop, events: Events, work: Coroutine[Any, Any, Any]
+) -> Generator[dict[str, Any], None, None]:
+    """Do work on the loop and yield its events; closing the generator cancels the work."""
+
+    def ended(_: object) -> None:
+        events.put(None)
+
+    job = worker.submit(work)
+    job.add_done_callback(ended)
+    try:
+        while (event := events.get()) is not None:
+            yield event
+    finally:
+        if not job.done():
+            job.cancel()
+            worker.drain()
+    job.result()
+
+
+async def followed(
+    worker: BackgroundLoop, events: AsyncEvents, work: Coroutine[Any, Any, Any]
+) -> AsyncGenerator[dict[str, Any], None]:
+    """``streamed``, for somebody on another event loop."""
+    begun = threading.Event()
+
+    async def watched() -> Any:
+        begun.set()
+        try:
+            return await work
+        finally:
+            events.put(None)
+
+    job = worker.submit(watched())
+    event: dict[str, Any] | None = {}
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+    finally:
+        if event is not None:
+            job.cancel()
+            # the run stores what it has come to before whoever stopped it goes on
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOPPING if begun.is_set() else 0):
+                    while await events.get() is not None:
+                        pass
+            if not begun.is_set():
+                work.close()
+    await asyncio.wrap_future(job)

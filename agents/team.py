@@ -2,19 +2,22 @@
 
 import asyncio
 import contextlib
+import copy
 import os
 import weakref
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from langgraph.types import Command
 from sqlalchemy import update
 
-from pointwork.agents.background import BackgroundLoop, Events, put
+from pointwork.agents.background import AsyncEvents, BackgroundLoop, Events, followed, put, streamed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.graph import build_graph
+from pointwork.agents.inputs import checked_root, checked_task
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
@@ -30,9 +33,6 @@ from pointwork.router import Outcome
 from pointwork.settings import Settings, load
 from pointwork.store import Store, default_url, open_store
 from pointwork.store.tables import runs
-
-# A longer task belongs in a file that the agents can read.
-MAX_TASK_CHARS = 20_000
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Team:
     ) -> None:
         settings = config if isinstance(config, Settings) else load(config)
         self.store = open_store(store or settings.store or default_url())
-        self.root = None if root is None else _checked_root(root)
+        self.root = None if root is None else checked_root(root)
         self.settings = settings
         chosen = builtin_agents(settings) if agents is None else list(agents)
         self.services = Services(
@@ -81,6 +81,7 @@ class Team:
         self._compiled: Any = None
         self._runner: asyncio.Future[tuple[Any, contextlib.AsyncExitStack]] | None = None
         self._closed = False
+        self._whole: Team | None = None
         self._finalizer = weakref.finalize(self, BackgroundLoop.stop, self._worker)
 
     @classmethod
@@ -94,6 +95,21 @@ class Team:
     def agents(self) -> dict[str, Agent]:
         """The agents, by name."""
         return dict(self.services.agents)
+
+    def only(self, agent: str) -> "Team":
+        """The same team with one of its agents to choose from.
+
+        Store, router, memory, models and the runs are shared: what this agent learns the whole team knows. Closing
+        it closes nothing.
+
+        Raises:
+            UsageError: the team has no such agent.
+        """
+        part = copy.copy(self)
+        part.services = self.services.only(agent)
+        part._graph = part._compiled = None
+        part._whole = self._whole or self
+        return part
 
     @property
     def graph(self) -> Any:
@@ -157,7 +173,27 @@ class Team:
         """
         arguments = self._arguments(task, budget, thread, root)
         events = Events()
-        yield from self._stream(events, self._run(*arguments, events=events))
+        yield from streamed(self._worker, events, self._run(*arguments, events=events))
+
+    def astream(
+        self,
+        task: str,
+        *,
+        budget: Budget | None = None,
+        thread: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """``stream``, from asynchronous code. Cancelling what awaits it stops the run; it can be resumed."""
+        arguments = self._arguments(task, budget, thread, root)
+        events = AsyncEvents()
+        return followed(self._worker, events, self._run(*arguments, events=events))
+
+    def astream_resume(
+        self, run_id: str, answer: str | Mapping[str, str] | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """``stream_resume``, from asynchronous code."""
+        events = AsyncEvents()
+        return followed(self._worker, events, self._resume(run_id, events=events, answer=answer))
 
     def resume(self, run_id: str) -> Result:
         """Go on with a run that was interrupted or killed; of a finished run, its result.
@@ -172,7 +208,7 @@ class Team:
     ) -> Generator[dict[str, Any], None, None]:
         """``resume``, or with an answer ``answer``, yielding events as ``stream`` does."""
         events = Events()
-        yield from self._stream(events, self._resume(run_id, events=events, answer=answer))
+        yield from streamed(self._worker, events, self._resume(run_id, events=events, answer=answer))
 
     def answer(self, run_id: str, answer: str | Mapping[str, str]) -> Result:
         """Answer what a run waits for, and let it go on; may come days later and from another process.
@@ -214,7 +250,7 @@ class Team:
 
     def close(self) -> None:
         """Stop, store the router's state, close models and connections. Closing twice does nothing."""
-        if self._closed:
+        if self._closed or self._whole is not None:
             return
         self._closed = True
         self._wait(self._aclose())
@@ -235,21 +271,24 @@ class Team:
     def _arguments(
         self, task: str, budget: Budget | None, thread: str | None, root: str | os.PathLike[str] | None
     ) -> tuple[str, Budget, str | None, str]:
-        if self._closed:
+        if (self._whole or self)._closed:
             raise UsageError("this team is closed")
-        folder = _checked_root(root) if root is not None else (self.root or _checked_root(Path.cwd()))
+        folder = checked_root(root) if root is not None else (self.root or checked_root(Path.cwd()))
         limits = self.settings.default_budget() if budget is None else budget
-        return _checked_task(task), limits, thread, str(folder)
+        return checked_task(task), limits, thread, str(folder)
 
     async def _run(
-        self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | None" = None
+        self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None
     ) -> Result:
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         put(events, {"event": "run", "run_id": run_id})
         return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)
 
     async def _resume(
-        self, run_id: str, events: "Events | None" = None, answer: str | Mapping[str, str] | None = None
+        self,
+        run_id: str,
+        events: "Events | AsyncEvents | None" = None,
+        answer: str | Mapping[str, str] | None = None,
     ) -> Result:
         run = find_run(self.store, run_id)
         put(events, {"event": "run", "run_id": run["id"]})
@@ -278,7 +317,7 @@ class Team:
         state = await graph.aget_state({"configurable": {"thread_id": run_id}})
         return tuple(Question.from_json({**asked.value, "id": asked.id}) for asked in state.interrupts)
 
-    async def _drive(self, run_id: str, inputs: Any, events: "Events | None") -> Result:
+    async def _drive(self, run_id: str, inputs: Any, events: "Events | AsyncEvents | None") -> Result:
         graph = await self._checkpointed()
         config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
         result: dict[str, Any] | None = None
@@ -287,7 +326,7 @@ class Team:
                 put(events, event)
                 result = event.get("result", result)
         except asyncio.CancelledError:
-            self._mark(run_id, "interrupted")
+            self._mark(run_id, "interrupted", result=await self._partial(run_id))
             raise
         except PointworkError as error:
             self._mark(run_id, "failed", str(error))
@@ -302,13 +341,23 @@ class Team:
         # the graph ended without an answer: it waits for one
         return await self._waiting(run_id, await self._questions(run_id), events)
 
-    async def _waiting(self, run_id: str, asked: tuple[Question, ...], events: "Events | None") -> Result:
+    async def _waiting(
+        self, run_id: str, asked: tuple[Question, ...], events: "Events | AsyncEvents | None"
+    ) -> Result:
         graph = await self._checkpointed()
         state = await graph.aget_state({"configurable": {"thread_id": run_id}})
         result = build_result(self.services, state.values, asked)
         self._mark(run_id, "waiting", result=result.as_json())
         put(events, {"event": "answer", "result": result.as_json()})
         return result
+
+    async def _partial(self, run_id: str) -> dict[str, Any] | None:
+        """What a run that is stopped has come to, as JSON; None if it has no plan yet."""
+        graph = await self._checkpointed()
+        state = await graph.aget_state({"configurable": {"thread_id": run_id}})
+        if "plan" not in state.values:
+            return None
+        return replace(build_result(self.services, state.values), status="interrupted").as_json()
 
     def _mark(
         self, run_id: str, status: str, error: str | None = None, result: dict[str, Any] | None = None
@@ -321,9 +370,10 @@ class Team:
 
     async def _checkpointed(self) -> Any:
         # a task, awaited by all: two runs that begin at once must not open it twice
-        if self._runner is None:
-            self._runner = asyncio.ensure_future(open_checkpointer(self.store))
-        checkpointer, _ = await asyncio.shield(self._runner)
+        whole = self._whole or self
+        if whole._runner is None:
+            whole._runner = asyncio.ensure_future(open_checkpointer(self.store))
+        checkpointer, _ = await asyncio.shield(whole._runner)
         if self._compiled is None:
             self._compiled = build_graph(self.services, checkpointer)
         return self._compiled
@@ -337,44 +387,3 @@ class Team:
             # let the run store that it was interrupted before the process goes
             self._worker.drain()
             raise
-
-    def _stream(self, events: "Events", work: Coroutine[Any, Any, Result]) -> Generator[dict[str, Any], None, None]:
-        def ended(_: object) -> None:
-            events.put(None)
-
-        job = self._worker.submit(work)
-        job.add_done_callback(ended)
-        try:
-            while (event := events.get()) is not None:
-                yield event
-        finally:
-            if not job.done():
-                job.cancel()
-                self._worker.drain()
-        job.result()
-
-
-def _checked_task(task: str) -> str:
-    if not isinstance(cast(object, task), str):
-        raise UsageError(f"a task is text, not {type(task).__name__}")
-    if not task.strip():
-        raise UsageError("the task is empty: say what to do")
-    if len(task) > MAX_TASK_CHARS:
-        raise UsageError(
-            f"the task has {len(task):,} characters; at most {MAX_TASK_CHARS:,} are taken. "
-            "Put the material into a file under the root folder and name it in the task."
-        )
-    try:
-        task.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"the task is not valid text: character {error.start} is half a surrogate pair") from error
-    return "".join(c for c in task if c >= " " or c in "\n\t").strip()
-
-
-def _checked_root(root: str | os.PathLike[str]) -> Path:
-    path = Path(root).expanduser()
-    if not path.exists():
-        raise UsageError(f"the root folder {path} does not exist")
-    if not path.is_dir():
-        raise UsageError(f"the root {path} is a file; name the folder that the agents may read")
-    return path.resolve()
