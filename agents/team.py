@@ -318,10 +318,10 @@ class Team:
         return tuple(Question.from_json({**asked.value, "id": asked.id}) for asked in state.interrupts)
 
     async def _drive(self, run_id: str, inputs: Any, events: "Events | AsyncEvents | None") -> Result:
-        graph = await self._checkpointed()
         config = {"configurable": {"thread_id": run_id}, "recursion_limit": 200}
         result: dict[str, Any] | None = None
         try:
+            graph = await self._checkpointed()
             async for event in graph.astream(inputs, config, stream_mode="custom", durability="sync"):
                 put(events, event)
                 result = event.get("result", result)

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 import pointwork
-from pointwork.cli import bench, chat, doctor, feedback, listing, memory, models, router, running, runs
+from pointwork.cli import bench, chat, doctor, feedback, listing, memory, models, router, running, runs, serve
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
 
@@ -50,6 +50,7 @@ def options(
 
 app.command("run", epilog=running.EXAMPLE)(running.run)
 app.command("chat", epilog=chat.EXAMPLE)(chat.chat)
+app.command("serve", epilog=serve.EXAMPLE)(serve.serve)
 app.command("agents", epilog="Example: [bold]pointwork agents --json[/bold]")(listing.agents)
 app.command("tools", epilog="Example: [bold]pointwork tools[/bold]")(listing.tools)
 app.command("feedback", epilog=feedback.EXAMPLE)(feedback.feedback)

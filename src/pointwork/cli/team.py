@@ -1,5 +1,6 @@
 """Opening a team for a command: the model's weights come first, with a progress bar."""
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -12,17 +13,20 @@ from pointwork.settings import EMBEDDED, ROLES, load
 
 
 @contextmanager
-def open_team(*, quiet: bool = False, models: bool = True) -> Generator[Team, None, None]:
+def open_team(
+    *, quiet: bool = False, models: bool = True, root: str | os.PathLike[str] | None = None
+) -> Generator[Team, None, None]:
     """The team of the configuration, closed at the end.
 
     Args:
         quiet: no progress bar.
+        root: the folder that agents may read; None is the current one.
         models: whether models will be called; then the embedded model's weights are brought if they are needed.
     """
     settings = load()
     if models and any(settings.model_for(role).model == EMBEDDED for role in ROLES):
         pull_weights(quiet=quiet)
-    with Team.default(config=settings) as team:
+    with Team.default(config=settings, root=root) as team:
         yield team
 
 

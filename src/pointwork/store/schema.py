@@ -8,7 +8,7 @@ from sqlalchemy import Connection, inspect, text
 from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
-HEAD = "0003"
+HEAD = "0006"
 
 
 def migrate(database: Database, target: str = HEAD) -> None:

@@ -276,3 +276,66 @@ router_versions = Table(
     Column("created", Number, nullable=False),
     UniqueConstraint("router", "version"),
 )
+
+# Who called through ``pointwork serve``, and what all its runs have spent.
+mcp_callers = Table(
+    "mcp_callers",
+    metadata,
+    Column("name", Label(64), primary_key=True),
+    Column("spent_usd_nano", Whole, nullable=False),
+    Column("spent_tokens", Whole, nullable=False),
+    Column("runs", Whole, nullable=False),
+)
+
+mcp_runs = Table(
+    "mcp_runs",
+    metadata,
+    Column("run_id", Id, primary_key=True),
+    Column("caller", Label(64), nullable=False),
+    Column("tool", Label(128), nullable=False),  # team, or an agent
+    Index(None, "caller"),
+)
+
+# What a person agreed to of a foreign server's tool: a later description or schema is another tool.
+mcp_pins = Table(
+    "mcp_pins",
+    metadata,
+    Column("server", Label(128), primary_key=True),
+    Column("tool", Label(256), primary_key=True),
+    Column("sha256", Label(64), nullable=False),
+    Column("created", Number, nullable=False),
+)
+
+# Requests and the tools that served them: what ``ToolIndex`` learns from.
+tool_usage = Table(
+    "tool_usage",
+    metadata,
+    _serial(),
+    Column("run_id", Id),
+    Column("request", Text, nullable=False),
+    Column("tool", Label(256), nullable=False),
+    Column("ok", Boolean, nullable=False),
+    Column("created", Number, nullable=False),
+    Index(None, "tool"),
+)
+
+# Tools that the manager made, one row per version.
+made_tools = Table(
+    "made_tools",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Label(128), nullable=False),
+    Column("version", Whole, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("input_schema", Json(), nullable=False),
+    Column("code", Text, nullable=False),
+    Column("cases", Json(), nullable=False),
+    Column("labels", Json(), nullable=False),
+    Column("state", Label(32), nullable=False),  # waiting, live, retired
+    Column("run_id", Id),
+    Column("calls", Whole, nullable=False),
+    Column("failures", Whole, nullable=False),
+    Column("why", Text),
+    Column("created", Number, nullable=False),
+    UniqueConstraint("name", "version"),
+)

@@ -1,0 +1,135 @@
+"""``pointwork serve``: the team and its agents as MCP servers."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from pointwork.cli.output import err, print_json
+from pointwork.cli.team import open_team
+from pointwork.errors import UsageError
+
+if TYPE_CHECKING:
+    from pointwork.mcp_servers.principals import Caller
+    from pointwork.mcp_servers.server import AgentServer
+    from pointwork.tools import Tool
+
+EXAMPLE = (
+    "Examples: [bold]pointwork serve --stdio[/bold]  "
+    "[bold]pointwork serve --http 127.0.0.1:8930 --token-file tokens.toml --root ./data[/bold]"
+)
+
+
+def serve(
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP there; the endpoint is /mcp.")
+    ] = None,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Serve one client on stdin and stdout (the default).")
+    ] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Bearer token that HTTP clients must send.", envvar="POINTWORK_TOKEN", show_envvar=True),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Tokens with scopes, budgets and rates (TOML), or one a line.")
+    ] = None,
+    agents: Annotated[
+        str | None, typer.Option(help="Agents to offer, with commas between; default: all. 'team' is one of them.")
+    ] = None,
+    tools: Annotated[str, typer.Option(help="Tools to offer as they are, with commas between.")] = "",
+    root: Annotated[
+        Path, typer.Option(help="The folder that agents may read. Nothing outside it is read.")
+    ] = Path(),
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Further Host header that is right. May be given several times.")
+    ] = None,
+    json_response: Annotated[
+        bool, typer.Option("--json-response", help="Plain JSON answers over HTTP: quicker, no progress.")
+    ] = False,
+    max_runs: Annotated[int, typer.Option(min=1, help="Runs at work at once; more are refused.")] = 16,
+    json: Annotated[bool, typer.Option("--json", help="Say where it serves as one JSON object on stdout.")] = False,
+) -> None:
+    """Serve the team and each of its agents as tools over MCP.
+
+    Tools: 'team', one per agent, 'resume'. Resources: run://ID, trajectory://ID. On HTTP, serves on 127.0.0.1 only
+    unless a token is asked for. Ctrl-C stops the runs at work; 'pointwork runs resume' goes on with them.
+    """
+    if http is not None and stdio:
+        raise UsageError("give one of --http and --stdio")
+    if http is None and (token or token_file or allow_host or json_response or json):
+        raise UsageError("--token, --token-file, --allow-host, --json-response and --json are for --http")
+    callers = _callers(token, token_file)
+    from pointwork.extras import require
+
+    require("mcp")
+    from pointwork.mcp_servers.server import AgentServer, Options
+
+    address = None if http is None else _address(http)
+    chosen = None if agents is None else [name.strip() for name in agents.split(",") if name.strip()]
+    with open_team(quiet=True, root=root) as team:
+        options = Options(
+            agents=None if chosen is None else tuple(name for name in chosen if name != "team"),
+            whole=chosen is None or "team" in chosen,
+            tools=_tools(tools),
+            callers=callers,
+            max_runs=max_runs,
+        )
+        server = AgentServer(team, options)
+        if address is None:
+            asyncio.run(_stdio(server))
+        else:
+            _http(server, *address, allow_host or [], json_response, json)
+
+
+def _callers(token: str | None, token_file: Path | None) -> "tuple[Caller, ...]":
+    from pointwork.mcp_servers.principals import one_token, read_tokens
+
+    if token and token_file:
+        raise UsageError("give one of --token and --token-file")
+    if token_file is not None:
+        return tuple(read_tokens(token_file))
+    return (one_token(token),) if token else ()
+
+
+def _tools(names: str) -> "tuple[Tool, ...]":
+    from pointwork.tools import builtin_tools
+
+    known = builtin_tools()
+    asked = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise UsageError(f"no tool {', '.join(unknown)}; there are {', '.join(known)}")
+    return tuple(known[name] for name in asked)
+
+
+def _address(http: str) -> tuple[str, int]:
+    host, colon, port = http.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535 or not host:
+        raise UsageError(f"--http takes HOST:PORT, such as 127.0.0.1:8930, not {http!r}")
+    return host.strip("[]"), int(port)
+
+
+async def _stdio(server: "AgentServer") -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (read, write):
+        try:
+            await server.mcp.run(read, write, server.mcp.create_initialization_options())
+        finally:
+            await server.aclose()
+
+
+def _http(server: "AgentServer", host: str, port: int, hosts: list[str], json_response: bool, json: bool) -> None:
+    from pointwork.mcp_servers.http import PATH, bind, http_app, serve_http
+
+    app = http_app(server, host=host, allowed_hosts=hosts, json_response=json_response)
+    with bind(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{listener.getsockname()[1]}{PATH}"
+        if json:
+            print_json({"url": url, "token": bool(server.options.callers)})
+        err.print(f"serving [bold]{escape(url)}[/bold], {'with' if server.options.callers else 'without'} a token")
+        serve_http(app, listener)
