@@ -6,7 +6,7 @@ TASK ?= What is 17% of 2340?
 export POINTWORK_TASK := $(value TASK)
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-.PHONY: run test test-slow check lint types imports format clean
+.PHONY: run test test-slow check lint types imports conformance format clean
 
 run: .venv/run.stamp
 	@$(BIN)/pointwork run "$$POINTWORK_TASK" $(ARGS)
@@ -28,6 +28,10 @@ types: .venv/dev.stamp
 
 imports: .venv/dev.stamp
 	$(BIN)/lint-imports
+
+# the official MCP suite; brings it from npm at first use
+conformance: .venv/dev.stamp
+	$(BIN)/python tests/mcp_servers/conformance.py
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .

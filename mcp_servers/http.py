@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -19,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointwork.errors import UsageError
 from pointwork.mcp_servers.principals import Caller, find_caller
-from pointwork.mcp_servers.server import AgentServer
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -92,21 +92,29 @@ async def _forbidden(send: Send) -> None:
 
 
 def http_app(
-    server: AgentServer, *, host: str = "127.0.0.1", allowed_hosts: Sequence[str] = (), json_response: bool = False
+    server: Server[Any],
+    *,
+    callers: Sequence[Caller] = (),
+    host: str = "127.0.0.1",
+    allowed_hosts: Sequence[str] = (),
+    json_response: bool = False,
+    at_end: Callable[[], Awaitable[None]] | None = None,
 ) -> Starlette:
     """The ASGI application, with its endpoint at ``/mcp``.
 
     Args:
-        server: what it serves; with callers in its options, each request needs one of their tokens.
+        server: what it serves.
+        callers: if there are any, each request needs the token of one.
         host: that it will be bound to.
         allowed_hosts: further values of the Host header (``name`` or ``name:port``) that are right; a browser
-            page of another origin, or a name that somebody pointed at this address, is refused (421, 403).
+            page of another origin, or a name that somebody pointed at this address, is refused (403, 421).
         json_response: answer with plain JSON instead of event streams: quicker, but without progress.
+        at_end: what is done before it ends.
 
     Raises:
         UsageError: it would be open to the network without a token.
     """
-    if host not in LOOPBACK and not server.options.callers:
+    if host not in LOOPBACK and not callers:
         raise UsageError(
             f"serving on {host} lets whoever reaches this machine run tasks: give --token-file (or --token), or "
             "serve on 127.0.0.1"
@@ -117,7 +125,7 @@ def http_app(
         hosts += [name] if ":" in name else [name, f"{name}:*"]
     origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
     manager = StreamableHTTPSessionManager(
-        app=server.mcp,
+        app=server,
         json_response=json_response,
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
@@ -125,16 +133,17 @@ def http_app(
         max_request_body_size=MAX_BODY,
     )
     endpoint: Any = StreamableHTTPASGIApp(manager)
-    if server.options.callers:
+    if callers:
         endpoint = RequireAuthMiddleware(RunScope(endpoint), ["read"])
         endpoint = AuthContextMiddleware(endpoint)
-        endpoint = AuthenticationMiddleware(endpoint, backend=BearerAuthBackend(Verifier(server.options.callers)))
+        endpoint = AuthenticationMiddleware(endpoint, backend=BearerAuthBackend(Verifier(callers)))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
         async with manager.run():
             yield
-            await server.aclose()
+            if at_end is not None:
+                await at_end()
 
     return Starlette(routes=[Route(PATH, endpoint=endpoint)], lifespan=lifespan)
 

@@ -1,5 +1,6 @@
 """Prompts for common jobs, for clients that offer them to people."""
 
+import re
 from dataclasses import dataclass
 
 import mcp_types as types
@@ -87,8 +88,7 @@ def filled(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
         extra = sorted(set(arguments) - known)
         raise ValueError(f"prompt {name!r} takes {', '.join(sorted(known))}; missing: {missing}, unknown: {extra}")
     values = {a: arguments.get(a) or default or "" for a, _, default in job.arguments}
-    text = job.text
-    for argument, value in values.items():
-        text = text.replace("{" + argument + "}", value)
+    # in one pass: what is filled in is not filled in again
+    text = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], job.text)
     said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text.strip()))
     return types.GetPromptResult(description=job.about, messages=[said])

@@ -125,7 +125,14 @@ async def _stdio(server: "AgentServer") -> None:
 def _http(server: "AgentServer", host: str, port: int, hosts: list[str], json_response: bool, json: bool) -> None:
     from pointwork.mcp_servers.http import PATH, bind, http_app, serve_http
 
-    app = http_app(server, host=host, allowed_hosts=hosts, json_response=json_response)
+    app = http_app(
+        server.mcp,
+        callers=server.options.callers,
+        host=host,
+        allowed_hosts=hosts,
+        json_response=json_response,
+        at_end=server.aclose,
+    )
     with bind(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listener.getsockname()[1]}{PATH}"
