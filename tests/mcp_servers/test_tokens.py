@@ -96,18 +96,21 @@ def test_each_token_sees_its_own_runs(over_http: Any) -> None:
 
 
 def test_a_token_has_a_budget_over_all_its_runs(over_http: Any, store: Store) -> None:
-    poor = caller(KEY, "poor", tokens=60)
+    poor = caller(KEY, "poor", tokens=1500)
     with over_http(poor) as over:
 
         async def go() -> list[dict[str, Any]]:
+            said: list[dict[str, Any]] = []
             async with over.client(KEY) as client:
-                return [(await client.call_tool("team", {"task": teams.SUM})).structured_content for _ in range(8)]
+                while len(said) < 60 and (not said or said[-1]["status"] == "ok"):
+                    said.append((await client.call_tool("team", {"task": teams.SUM})).structured_content)
+            return said
 
         said = asyncio.run(go())
     assert said[0]["status"] == "ok"
     assert said[-1]["status"] == "budget_exhausted"
     spent = sum(value["cost"]["tokens"] for value in said)
-    assert 0 < spent <= 60
+    assert 0 < spent <= 1500
     # kept in the store: another process knows of it
     assert Accounts(store).spent(poor)[1] == spent
     with pytest.raises(BudgetExceeded, match="poor: all of"):

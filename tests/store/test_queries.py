@@ -47,6 +47,14 @@ ROWS: dict[str, dict[str, Any]] = {
         "id": "w", "router": "x", "version": 1, "policy": "p", "state": b"\0\xff", "clock": 0, "live": True,
         "created": 1.0,
     },
+    "mcp_callers": {"name": "c", "spent_usd_nano": 1, "spent_tokens": 2, "runs": 3},
+    "mcp_runs": {"run_id": "r", "caller": "c", "tool": "team"},
+    "mcp_pins": {"server": "s", "tool": "t", "sha256": "h", "created": 1.0},
+    "tool_usage": {"request": "q", "tool": "t", "ok": True, "created": 1.0},
+    "made_tools": {
+        "id": "m", "name": "n", "version": 1, "description": "d", "input_schema": {}, "code": "c", "cases": [{}],
+        "labels": ["egress"], "state": "live", "calls": 1, "failures": 0, "created": 1.0,
+    },
 }  # fmt: skip
 
 
@@ -66,7 +74,7 @@ def test_every_table_is_written_each_way_and_read(database: Store) -> None:
             connection.execute(table.delete())
         for table in metadata.sorted_tables:
             connection.execute(insert(table), ROWS[table.name])
-            key = table.c["serial" if "serial" in table.c else "id"]
+            key = next(iter(table.primary_key.columns))
             connection.execute(update(table).values({key: key}))
     for table in metadata.sorted_tables:
         assert len(database.rows(select(table))) == 1
