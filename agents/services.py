@@ -1,8 +1,7 @@
 """What a running team works with: store, models, router, memory, tools, and the arms that they make together."""
 
-import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pointwork.agents.spec import Agent, Mode
@@ -105,18 +104,6 @@ class Services:
             usd_per_mtok=(client.price.prompt, client.price.completion),
             description=" ".join([arm.agent.instructions, *arm.agent.described_capabilities().values()]),
         )
-
-    def only(self, agent: str) -> "Services":
-        """The same services with one agent to choose from; it may be asked for anything that it can."""
-        if agent not in self.agents:
-            raise UsageError(f"no agent {agent!r} in the team; there are {', '.join(self.agents)}")
-        one = self.agents[agent]
-        if set(one.described_capabilities()) == {ANYTHING}:
-            one = replace(one, capabilities={"anything": one.described_capabilities()[ANYTHING]})
-        part = copy.copy(self)
-        part.agents = {agent: one}
-        part.arms = {name: replace(a, agent=one) for name, a in self.arms.items() if a.agent.name == agent}
-        return part
 
     def take_in_hand(self, run_id: str, account: Account, *, limited: bool) -> None:
         """A run begins here."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from langgraph.types import Command
 from sqlalchemy import update
 
+from pointwork.agents.alone import services_of
 from pointwork.agents.background import AsyncEvents, BackgroundLoop, Events, followed, put, streamed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
@@ -106,7 +107,7 @@ class Team:
             UsageError: the team has no such agent.
         """
         part = copy.copy(self)
-        part.services = self.services.only(agent)
+        part.services = services_of(self.services, agent)
         part._graph = part._compiled = None
         part._whole = self._whole or self
         return part
