@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from pointwork.text import tokenize
-from pointwork.tools.catalog import AGGREGATES, OPERATORS, Column, TableInfo
+from pointwork.tools.catalog import AGGREGATES, COMPARED, Column, TableInfo
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
 _DATE = re.compile(r"\b\d{4}(?:-\d{2}(?:-\d{2})?)?\b")
@@ -52,7 +52,7 @@ def linked_schema(info: TableInfo, question: str) -> dict[str, Any]:
     mentioned = [column for column in linked_columns(info, question) if column.name not in filtered]
     numbers = [column.name for column in info.columns if column.kind == "number"]
     properties: dict[str, Any] = {"table": {"const": info.name}}
-    properties["aggregate"] = {"enum": list(AGGREGATES) if numbers else ["none", "count", "min", "max"]}
+    properties["aggregate"] = {"enum": list(AGGREGATES) if numbers else ["none", "count", "distinct", "min", "max"]}
     columns = [column.name for column in mentioned] or [c.name for c in info.columns if c.name not in filtered]
     properties["column"] = {"enum": [*columns, ""]}
     groups = [column.name for column in mentioned if column.kind != "number"]
@@ -82,7 +82,7 @@ def _conditions(info: TableInfo, question: str, values: list[tuple[str, str]]) -
         parts.append(
             {
                 "column": {"enum": comparable},
-                "op": {"enum": [op for op in OPERATORS if op != "contains"]},
+                "op": {"enum": list(COMPARED)},
                 "value": {"enum": list(dict.fromkeys(said))},
             }
         )

@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.spec import Agent, Example, Mode, Prepared
 from pointwork.errors import AgentError, ToolDenied, ToolError
 from pointwork.models import ChatRequest, Completion, Message
-from pointwork.tools import Tool, ToolContext, ToolResult
+from pointwork.tools import Tool, ToolContext, ToolResult, builtin_tools
 
 ANSWER_TOKENS = 160
 CALL_TOKENS = 160
@@ -85,7 +86,9 @@ async def work(job: Job) -> Attempt:
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
     attempt = Attempt(evidence=list(prepared.context))
     tools = job.agent.tools if prepared.tools is None else prepared.tools
-    if job.mode == "agentic" and tools and prepared.call is None:
+    if prepared.answer and job.mode != "agentic":
+        attempt.text = prepared.answer
+    elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
     elif job.mode == "reasoning" and prepared.call is None:
         thought = await _reason(job, [*job.facts, *prepared.context])
@@ -94,7 +97,19 @@ async def work(job: Job) -> Attempt:
         await _instant(job, prepared, tools, attempt)
     if not attempt.text.strip():
         raise AgentError(f"agent {job.agent.name!r} came to no answer")
+    await _in_asked_form(job, attempt)
     return attempt
+
+
+async def _in_asked_form(job: Job, attempt: Attempt) -> None:
+    """A quantity found in another unit than the question asks for is converted, a date becomes its weekday."""
+    call = finishing(job.text, attempt.text)
+    if call is None:
+        return
+    tool = builtin_tools()[call.tool]
+    result = await _try_call(job, tool, call.arguments, attempt)
+    if result is not None and (short := short_answer(result)):
+        attempt.text = short
 
 
 async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt: Attempt) -> None:
@@ -104,6 +119,8 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         name, arguments = prepared.call
         named = next(tool for tool in (*tools, *job.agent.tools) if tool.name == name)
         result = await _try_call(job, named, arguments, attempt)
+        if result is not None:
+            result = replace(result, answer=_read_out(prepared, result))
     if result is None and tools:
         result = await _ask_call(job, prepared, tools, shown, attempt)
         if result is None:  # an answer now would be made up
@@ -114,7 +131,27 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         return
     if result is not None:
         shown = [*job.facts, *(result.evidence or ((f"tool:{job.agent.name}", result.text),))]
-    attempt.text = await _answer(job, shown, () if result is None else result.choices)
+    attempt.text = await _answer(job, shown, prepared.choices if result is None else result.choices)
+
+
+def _read_out(prepared: Prepared, result: ToolResult) -> str:
+    """The short answer of a prepared call, as the preparation says where it stands."""
+    given: Any = result.value
+    value = cast(dict[str, Any], given) if isinstance(given, dict) else {}
+    rows = cast(list[list[Any]], value.get("rows", []))
+    answer = result.answer
+    if prepared.cell is not None and rows:
+        cell = rows[0][prepared.cell]
+        answer = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    elif not answer and value.get("value") is not None:
+        answer = str(value["value"])
+    elif not answer and rows and len(rows[0]) == 1:
+        answer = ", ".join(dict.fromkeys(str(row[0]) for row in rows[:10]))
+    if prepared.yes_no:
+        return "yes" if re.fullmatch(r"-?[\d.]+", answer) and float(answer) > 0 else "no"
+    if prepared.unit and re.fullmatch(r"-?[\d.]+", answer):
+        return f"{answer} {prepared.unit}"
+    return answer
 
 
 async def _reason(job: Job, shown: Sequence[tuple[str, str]]) -> str:

@@ -57,6 +57,14 @@ class RunInHand:
     attempts: set[str] = field(default_factory=set[str])
 
 
+# Prompt tokens, completion tokens and seconds of an attempt in each mode, before anything is known of an arm.
+_TYPICAL: dict[Mode, tuple[float, float, float]] = {
+    "instant": (400, 40, 1.0),
+    "reasoning": (900, 160, 2.0),
+    "agentic": (2000, 200, 4.0),
+}
+
+
 class Services:
     """Everything the graph's nodes use, shared by all runs of a team."""
 
@@ -102,6 +110,8 @@ class Services:
         return Arm(
             arm.name,
             usd_per_mtok=(client.price.prompt, client.price.completion),
+            expected_tokens=_TYPICAL[arm.mode][:2],
+            expected_seconds=_TYPICAL[arm.mode][2],
             description=" ".join([arm.agent.instructions, *arm.agent.described_capabilities().values()]),
         )
 

@@ -43,12 +43,22 @@ class Prepared:
         context: (source, text) pairs to show to the model; they count as evidence.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
+        cell: which cell of that call's first row is the answer; None: the result says it itself.
+        yes_no: the answer is whether that call's result is more than nothing.
+        unit: of a number that the call gives.
+        answer: the answer itself, where only one piece of the context can be it.
+        choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
     """
 
     context: tuple[tuple[str, str], ...] = ()
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None
+    cell: int | None = None
+    yes_no: bool = False
+    unit: str = ""
+    answer: str = ""
+    choices: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 
 

@@ -139,7 +139,17 @@ def convert(
 
 
 Operation = Literal[
-    "difference", "add", "subtract", "weekday", "iso_week", "day_of_year", "days_in_month", "leap_year"
+    "difference",
+    "difference_inclusive",
+    "age",
+    "add",
+    "subtract",
+    "weekday",
+    "in_month",
+    "iso_week",
+    "day_of_year",
+    "days_in_month",
+    "leap_year",
 ]
 _SYNONYMS = {
     "between": "difference",
@@ -163,13 +173,14 @@ def _known_operation(value: object) -> object:
 def date_math(
     operation: Annotated[Operation, BeforeValidator(_known_operation)], date: str, other: str = ""
 ) -> ToolResult:
-    """Compute with dates and times: the difference of two dates, a date or time plus or minus a period, the
-    weekday, the ISO week, the day of the year, the days in a month, leap years.
+    """Compute with dates and times: the difference of two dates, an age, a date or time plus or minus a period, the
+    weekday, the nth weekday of a month, the ISO week, the day of the year, the days in a month, leap years.
 
     Args:
-        operation: what to compute
-        date: a date such as 2025-04-03 or 3 April 2025, a time such as 14:50, or both
-        other: for difference the second date; for add and subtract a period such as 3 weeks or 3h 25min
+        operation: what to compute; in_month is a day of a month such as its last Friday
+        date: a date such as 2025-04-03 or 3 April 2025, a time such as 14:50, or both; for in_month a month
+        other: for difference and age the second date, with "in weeks" or "in months" behind it if wanted; for add
+            and subtract a period such as 3 weeks or 3h 25min; for in_month such as third Monday or last working day
 
     Raises:
         ToolError: a date or period that can not be read, or a part that is missing.
@@ -189,6 +200,9 @@ def _dated(given: JSON, text: str) -> ToolResult:
 
 
 def _difference(date: str, other: str) -> tuple[JSON, str]:
+    unit = _IN_UNIT.search(other)
+    if unit:
+        return _difference_in(unit[1].lower(), date, other[: unit.start()])
     first, second = dates.parse_moment(date), dates.parse_moment(other)
     if first.has_date != second.has_date:
         raise ToolError("one is a date and the other a time of day only: write the date of both")
@@ -204,6 +218,52 @@ def _difference(date: str, other: str) -> tuple[JSON, str]:
     if not first.has_date:
         return {"seconds": seconds, "text": _clock_span(seconds)}, lead + _clock_span(seconds) + _in_brackets(notes)
     return _date_difference(first, second, seconds, lead, notes)
+
+
+_IN_UNIT = re.compile(r"\s+in\s+(years|months|weeks|days|hours|minutes)\s*$", re.IGNORECASE)
+
+
+def _difference_in(unit: str, date: str, other: str) -> tuple[JSON, str]:
+    """The difference in one unit: whole calendar months and years, else exactly."""
+    first, second = dates.parse_moment(date), dates.parse_moment(other)
+    given, text = _difference(date, other)
+    if unit in ("years", "months"):
+        years, months, _ = dates.calendar_difference(first.at, second.at)
+        value: int | float = years if unit == "years" else years * 12 + months
+    else:
+        span = second.at - first.at
+        if not first.has_date and span < timedelta(0):
+            span += timedelta(days=1)
+        exact = Fraction(
+            int(span.total_seconds()), {"weeks": 604_800, "days": 86_400, "hours": 3600, "minutes": 60}[unit]
+        )
+        value = arithmetic.plain(exact)
+    shown = f"{arithmetic.show(Fraction(str(value)))} {unit}"
+    return {"value": value, "unit": unit, "text": shown, **{k: v for k, v in given.items() if k != "text"}}, text
+
+
+def _inclusive(date: str, other: str) -> tuple[JSON, str]:
+    """Days from the first to the last, both counted."""
+    given, text = _difference(date, other)
+    days = int(given.get("days", 0))
+    days += 1 if days >= 0 else -1
+    return {"days": days}, f"{text}; both counted {days} days"
+
+
+def _age(date: str, other: str) -> tuple[JSON, str]:
+    """Whole years between a birth and a day."""
+    given, text = _difference_in("years", date, other)
+    return {"years": given["value"], "text": str(given["value"])}, text
+
+
+def _in_month(date: str, other: str) -> tuple[JSON, str]:
+    """The nth day of a kind in a month."""
+    moment = dates.parse_moment(date, need_day=False)
+    found = dates.nth_in_month(moment.at, other)
+    return {
+        "result": found.isoformat(),
+        "weekday": f"{found:%A}",
+    }, f"{other} of {moment.at:%B %Y} = {found} ({found:%A})"
 
 
 def _date_difference(first: Moment, second: Moment, seconds: int, lead: str, notes: list[str]) -> tuple[JSON, str]:
@@ -298,6 +358,9 @@ def _leap_year(moment: Moment) -> tuple[str, bool, str]:
 
 _DATE_OPERATIONS: dict[Operation, Callable[[str, str], tuple[JSON, str]]] = {
     "difference": _difference,
+    "difference_inclusive": _inclusive,
+    "age": _age,
+    "in_month": _in_month,
     "add": _moved(1),
     "subtract": _moved(-1),
     "weekday": _of_date(lambda m: ("weekday", f"{m.at:%A}", f"{m.text()} is a {m.at:%A}"), need_day=True),

@@ -18,6 +18,9 @@ MAX_TABLES = 100
 MAX_VALUES = 50
 """A text column with more distinct values than this does not list them."""
 
+MAX_TEXTS = 5_000
+"""Distinct texts of a column that a question's words are looked for in."""
+
 _MAX_VALUE = 80  # characters of a value that is listed
 _NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)")
 
@@ -30,11 +33,15 @@ class Column:
         name: as in the file.
         type: DuckDB's.
         values: the distinct texts of a text column, most frequent first; empty if they are too many or too long.
+        empties: how many cells are empty.
+        distinct: how many different values there are.
     """
 
     name: str
     type: str
     values: tuple[str, ...] = ()
+    empties: int = 0
+    distinct: int = 0
 
     @property
     def kind(self) -> str:
@@ -77,6 +84,7 @@ class TableInfo:
 _Key = tuple[Path, Source]
 _known: OrderedDict[_Key, TableInfo] = OrderedDict()
 _inner: OrderedDict[tuple[Path, Entry], list[str]] = OrderedDict()
+_texts: OrderedDict[tuple[Path, Source, str], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -179,8 +187,42 @@ def _look(database: Database, source: Source) -> TableInfo:
     table = quote_name(source.name)
     columns = [Column(name, kind) for name, kind in database.types(table)]
     rows = database.query(f"SELECT count(*) FROM {table}", 1).rows[0][0]  # noqa: S608
-    described = tuple(Column(c.name, c.type, _values(database, table, c)) for c in columns)
+    counted = _counts(database, table, columns)
+    described = tuple(
+        Column(c.name, c.type, _values(database, table, c), *counts)
+        for c, counts in zip(columns, counted, strict=True)
+    )
     return TableInfo(source.name, source, described, int(rows))
+
+
+def _counts(database: Database, table: str, columns: list[Column]) -> list[tuple[int, int]]:
+    """(empty cells, different values) of each column."""
+    asked = [
+        f"count(*) FILTER (WHERE {name} IS NULL OR trim(CAST({name} AS VARCHAR)) = ''), count(DISTINCT {name})"
+        for name in (quote_name(column.name) for column in columns)
+    ]
+    if not asked:
+        return []
+    row = database.query(f"SELECT {', '.join(asked)} FROM {table}", 1).rows[0]  # noqa: S608
+    return [(int(row[2 * i]), int(row[2 * i + 1])) for i in range(len(columns))]
+
+
+def texts_of(root: Path, info: TableInfo, column: Column) -> tuple[str, ...]:
+    """The distinct texts of a text column, at most ``MAX_TEXTS``, also where ``values`` lists none."""
+    if column.values or column.kind != "text":
+        return column.values
+    key = (root.resolve(), info.source, column.name)
+    with _lock:
+        if key in _texts:
+            return _texts[key]
+    name = quote_name(column.name)
+    sql = f"SELECT DISTINCT {name} FROM {quote_name(info.name)} WHERE length({name}) BETWEEN 1 AND {_MAX_VALUE}"  # noqa: S608
+    found = tuple(str(row[0]) for row in open_database(key[0], (info.source,)).query(sql, MAX_TEXTS).rows)
+    with _lock:
+        _texts[key] = found
+        while len(_texts) > 64:
+            _texts.popitem(last=False)
+    return found
 
 
 def _values(database: Database, table: str, column: Column) -> tuple[str, ...]:
@@ -195,8 +237,16 @@ def _values(database: Database, table: str, column: Column) -> tuple[str, ...]:
     return () if found.more or any(len(value) > _MAX_VALUE for value in values) else tuple(values)
 
 
-AGGREGATES = ("none", "count", "sum", "avg", "min", "max", "median")
-OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "contains")
+def years_of(root: Path, info: TableInfo, column: Column) -> tuple[int, ...]:
+    """The years in a date column, at most ten."""
+    name = quote_name(column.name)
+    sql = f"SELECT DISTINCT year({name}) FROM {quote_name(info.name)} WHERE {name} IS NOT NULL ORDER BY 1"  # noqa: S608
+    return tuple(int(row[0]) for row in open_database(root.resolve(), (info.source,)).query(sql, 10).rows)
+
+
+AGGREGATES = ("none", "count", "distinct", "sum", "avg", "min", "max", "median")
+COMPARED = ("=", "!=", ">", ">=", "<", "<=")
+OPERATORS = (*COMPARED, "contains", "empty", "not empty")
 
 
 def arguments_schema(info: TableInfo) -> dict[str, Any]:
@@ -213,7 +263,7 @@ def arguments_schema(info: TableInfo) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "table": {"const": info.name},
-            "aggregate": {"enum": list(AGGREGATES) if numbers else ["none", "count", "min", "max"]},
+            "aggregate": {"enum": list(AGGREGATES) if numbers else ["none", "count", "distinct", "min", "max"]},
             "column": {"enum": ["", *names]},
             "group_by": {"enum": ["", *groups, *parts]},
             "where_column": {"enum": ["", *names]},

@@ -257,6 +257,50 @@ def business_days(first: date, second: date) -> int:
     return weeks * 5 + sum((first + timedelta(days=i)).weekday() < 5 for i in range(rest))
 
 
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NTH = {
+    "first": 1,
+    "1st": 1,
+    "second": 2,
+    "2nd": 2,
+    "third": 3,
+    "3rd": 3,
+    "fourth": 4,
+    "4th": 4,
+    "fifth": 5,
+    "5th": 5,
+    "last": -1,
+}
+
+
+def nth_in_month(month: date, which: str) -> date:
+    """``third Monday``, ``last working day`` or ``last day`` of a month.
+
+    Raises:
+        ToolError: it is not such a day, or the month has none.
+    """
+    words = which.strip().lower().split()
+    kind = " ".join(words[1:])
+    if (
+        not words
+        or words[0] not in _NTH
+        or kind not in (*_WEEKDAYS, "day", "working day", "business day", "weekday")
+    ):
+        raise ToolError(f"{which!r} is no day of a month: write such as 'third Monday' or 'last working day'")
+    days = [
+        date(month.year, month.month, day)
+        for day in range(1, days_in_month(datetime(month.year, month.month, 1)) + 1)
+    ]
+    if kind in _WEEKDAYS:
+        days = [day for day in days if day.weekday() == _WEEKDAYS.index(kind)]
+    elif kind != "day":
+        days = [day for day in days if day.weekday() < 5]
+    nth = _NTH[words[0]]
+    if nth > len(days):
+        raise ToolError(f"{month:%B %Y} has no {which.strip()}")
+    return days[nth - 1 if nth > 0 else -1]
+
+
 def calendar_difference(first: datetime, second: datetime) -> tuple[int, int, int]:
     """Whole years, months and days between two dates, all of one sign."""
     delta = relativedelta(second, first)

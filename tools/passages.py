@@ -3,10 +3,13 @@
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pointwork.embedding import Vectors, default_embedder
 from pointwork.errors import ToolError
 from pointwork.text import tokenize
 from pointwork.tools import paths
@@ -19,6 +22,9 @@ MAX_SEARCHED = 2_000_000
 """Bytes of a file above which it is not searched by ``search``."""
 
 MAX_PASSAGES = 50_000
+MAX_EMBEDDED = 5_000
+"""Passages of a root above which they are found by their words alone."""
+
 _FULL = 1200  # characters of a passage
 _SMALL = 300  # a paragraph shorter than this is joined with the next
 _KEPT = 4  # folders whose index stays in memory
@@ -109,6 +115,7 @@ class _Index:
     files: dict[str, tuple[int, int, list[Passage]]]
     ranking: "BM25[tuple[str, int]]"
     lock: threading.Lock
+    vectors: dict[str, tuple[int, int, Vectors]] = field(default_factory=dict[str, tuple[int, int, Vectors]])
 
 
 _indexes: OrderedDict[Path, _Index] = OrderedDict()
@@ -136,6 +143,24 @@ def search(root: Path, query: str, k: int) -> list[tuple[Passage, float]]:
         _refresh(root, index)
         hits = index.ranking.search(tokenize(query), k)
         return [(index.files[path][2][number], score) for (path, number), score in hits]
+
+
+def alike(root: Path, query: str, k: int) -> list[Passage]:
+    """The k passages whose static embedding is most like the query's; none of over ``MAX_EMBEDDED``."""
+    index = _index_of(root)
+    embedder = default_embedder()
+    with index.lock:
+        _refresh(root, index)
+        if not 0 < sum(len(passages) for _, _, passages in index.files.values()) <= MAX_EMBEDDED:
+            return []
+        for path, (mtime, size, passages) in index.files.items():
+            if passages and index.vectors.get(path, (0, -1))[:2] != (mtime, size):
+                texts = [f"{passage.heading} {passage.text}" for passage in passages]
+                index.vectors[path] = (mtime, size, embedder.embed(texts))
+        everything = [passage for path in index.files for passage in index.files[path][2]]
+        vectors = np.concatenate([index.vectors[path][2] for path in index.files if index.files[path][2]])
+    scores = vectors @ embedder.embed([query])[0]
+    return [everything[i] for i in np.argsort(-scores, kind="stable")[:k]]
 
 
 def _refresh(root: Path, index: _Index) -> None:
@@ -167,3 +192,8 @@ def _passages(root: Path, entry: Entry) -> list[Passage]:
         return cut(entry.path, decode(paths.read_bytes(root, entry.path, MAX_SEARCHED), entry.path))
     except ToolError:  # binary, gone or unreadable: nothing to search
         return []
+
+
+def idf(root: Path, token: str) -> float:
+    """How much a stemmed word tells among the root's passages, as ``search`` saw them last."""
+    return _index_of(root).ranking.idf(token)

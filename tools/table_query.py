@@ -139,6 +139,11 @@ def _is_all(name: str) -> bool:
 
 
 def _rows(info: TableInfo, query: Query, condition: str, where: str, notes: list[str]) -> Compiled:
+    product = _product(info, query.column)
+    if product is not None:
+        shown, table = f"{product[0]} AS {quote_name(product[1])}", quote_name(info.name)
+        sql = f"SELECT {shown} FROM {table}{condition} LIMIT {query.limit}"  # noqa: S608
+        return Compiled(sql, condition, product[1], where, notes)
     wanted = [] if _is_all(query.column) and query.column not in _names(info) else _split_names(info, query.column)
     columns = [match_name(name, _names(info), "column") for name in wanted]
     ordered = ""
@@ -162,7 +167,10 @@ def _split_names(info: TableInfo, text: str) -> list[str]:
 
 def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -> tuple[str, str, str]:
     """(SQL, label, column) of an aggregate."""
-    if aggregate == "count":
+    if aggregate in ("count", "distinct"):
+        if aggregate == "distinct":
+            name = match_name(column, _names(info), "column")
+            return f"count(DISTINCT {quote_name(name)})", f"different {name}", name
         if _is_all(column):
             return "count(*)", "count", ""
         name = match_name(column, _names(info), "column")
@@ -173,6 +181,10 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
             raise ToolError(f"{aggregate} needs a column; numbers are in: {', '.join(numbers) or 'none'}")
         notes.append(f"column is taken to be {numbers[0]}")
         column = numbers[0]
+    product = _product(info, column)
+    if product is not None:
+        value, name = product
+        return f"{_FUNCTIONS.get(aggregate, aggregate)}(CAST({value} AS DOUBLE))", f"{aggregate} of {name}", ""
     name = match_name(column, _names(info), "column")
     found = info.column(name)
     if found.kind != "number" and aggregate not in ("min", "max"):
@@ -182,6 +194,15 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
     floating = found.type in ("DOUBLE", "FLOAT")
     function = _FUNCTIONS.get(aggregate, aggregate) if floating else aggregate
     return f"{function}({quote_name(name)})", f"{aggregate} of {name}", name
+
+
+def _product(info: TableInfo, text: str) -> tuple[str, str] | None:
+    """(SQL, name) of a product of two number columns; None if the text is none."""
+    if text in _names(info) or not re.fullmatch(r"[^*]*\w[^*]*\*[^*]*\w[^*]*", text):
+        return None
+    numbers = [c.name for c in info.columns if c.kind == "number"]
+    first, second = (match_name(part, numbers, "number column") for part in text.split("*"))
+    return f"{quote_name(first)} * {quote_name(second)}", f"{first} * {second}"
 
 
 def _group(info: TableInfo, group: str) -> tuple[str, str]:
@@ -198,6 +219,8 @@ def _group(info: TableInfo, group: str) -> tuple[str, str]:
 def _condition(
     info: TableInfo, column: str, operator: str, value: str, database: Database, notes: list[str]
 ) -> str:
+    if operator in ("empty", "not empty"):
+        return _emptiness(quote_name(match_name(column, _names(info), "column")), operator)
     if not value.strip():
         raise ToolError(f"where_value is missing: what {column!r} is compared with")
     if not column.strip():
@@ -208,7 +231,8 @@ def _condition(
     if operator == "contains":
         return f"contains(lower(CAST({name} AS VARCHAR)), {quote_text(value.strip().lower())})"
     if found.kind == "number":
-        return f"{name} {_sql(operator)} {_number(found, value)}"
+        other = next((c.name for c in info.columns if c.kind == "number" and c.name == value.strip()), None)
+        return f"{name} {_sql(operator)} {_number(found, value) if other is None else quote_name(other)}"
     if found.kind == "date":
         return _date_condition(found, operator, value)
     if found.kind == "bool":
@@ -219,6 +243,12 @@ def _condition(
     if len(texts) == 1:
         return f"{name} {_sql(operator)} {texts[0]}"
     return f"{name} {'IN' if operator == '=' else 'NOT IN'} ({', '.join(texts)})"
+
+
+def _emptiness(name: str, operator: str) -> str:
+    """NULL, and in texts what is only space: CSV files know no difference."""
+    written = f"trim(CAST({name} AS VARCHAR))"
+    return f"({name} IS NULL OR {written} = '')" if operator == "empty" else f"({written} <> '')"
 
 
 def _sql(operator: str) -> str:

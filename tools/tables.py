@@ -35,8 +35,8 @@ MAX_CHOICES = 60
 MAX_TEXT = 8_000
 _USED = 5  # rows that an aggregate rests on, in its evidence
 
-Aggregate = Literal["none", "count", "sum", "avg", "min", "max", "median"]
-Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
+Aggregate = Literal["none", "count", "distinct", "sum", "avg", "min", "max", "median"]
+Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains", "empty", "not empty"]
 Order = Literal["none", "asc", "desc"]
 _SYNONYMS = {
     "": "none",
@@ -51,6 +51,9 @@ _SYNONYMS = {
     "smallest": "min",
     "number": "count",
     "how_many": "count",
+    "count_distinct": "distinct",
+    "unique": "distinct",
+    "different": "distinct",
     "==": "=",
     "is": "=",
     "eq": "=",
@@ -79,6 +82,12 @@ _SYNONYMS = {
     "≤": "<=",
     "like": "contains",
     "includes": "contains",
+    "is_null": "empty",
+    "is_empty": "empty",
+    "missing": "empty",
+    "is_not_null": "not empty",
+    "not_empty": "not empty",
+    "is_not_empty": "not empty",
     "ascending": "asc",
     "descending": "desc",
 }
@@ -195,23 +204,29 @@ def query_table(
     and_column: str = "",
     and_op: Comparison = "=",
     and_value: str = "",
+    also_column: str = "",
+    also_op: Comparison = "=",
+    also_value: str = "",
 ) -> ToolResult:
     """Look up rows of a table, or count, add up or compare them.
 
     Args:
         table: the table's name
-        aggregate: none gives rows; the others compute one value, or one per group
-        column: the column to compute or show; empty is all
+        aggregate: none gives rows; the others compute one value, or one per group; distinct counts different values
+        column: the column to compute or show, or a product of two such as price * amount; empty is all
         group_by: one answer per value of this column; year(COLUMN) and month(COLUMN) work for dates
         where_column: only rows where this column...
-        where_op: ...compares so...
-        where_value: ...with this: a text, a number, a date, a month 2024-03 or a year 2024
+        where_op: ...compares so... (empty and not empty need no value)
+        where_value: ...with this: a text, a number, a date, a month 2024-03, a year 2024, or another number column
         order: by the computed value, or by order_by
         limit: how many rows
         order_by: the column to sort by
         and_column: a second condition, if needed
         and_op: as where_op
         and_value: as where_value
+        also_column: a third condition, if needed
+        also_op: as where_op
+        also_value: as where_value
 
     Raises:
         ToolError: a name or value that the table does not have, or a column of the wrong type; the message lists
@@ -219,7 +234,11 @@ def query_table(
     """
     root = paths.root_of(context)
     info = _find(root, table)
-    conditions = [(where_column, where_op, where_value), (and_column, and_op, and_value)]
+    conditions = [
+        (where_column, where_op, where_value),
+        (and_column, and_op, and_value),
+        (also_column, also_op, also_value),
+    ]
     query = Query(aggregate, column, group_by, list(conditions), order_by, order, limit)
     database = open_database(root, (info.source,))
     compiled = compile_query(info, query, database)

@@ -1,0 +1,219 @@
+"""What readings know of English: which words compare, add up or ask, and what sort of column they speak of.
+
+Words are stems as ``pointwork.text.tokenize`` gives them; ``stems`` makes them from plain words.
+"""
+
+import re
+
+from pointwork.text import tokenize
+
+
+def stems(words: str) -> frozenset[str]:
+    """The stems of some words."""
+    return frozenset(tokenize(words, stop=False))
+
+
+# Dimensions: what adjectives and nouns measure, and how columns of that sort are called.
+_DIMENSIONS: dict[str, tuple[str, str]] = {
+    # name: (words in questions, words in column names)
+    "age": (
+        "old older oldest young younger youngest age ancient longest employed served serving",
+        "age year born birth built founded established opened date started made",
+    ),
+    "time": (
+        "early earlier earliest late later latest recent recently new newer newest first last when date day "
+        "begin began begun start started join joined since",
+        "date day time year started start joined begin opened hired created when month evening",
+    ),
+    "length": (
+        "long longer longest short shorter shortest length",
+        "length long m metres meters duration hours minutes pages km miles",
+    ),
+    "duration": (
+        "long longer longest short shorter shortest quick quickest lasted last duration take took "
+        "spent time hour minute",
+        "duration hours minutes seconds time length days nights",
+    ),
+    "size": (
+        "big bigger biggest large larger largest small smaller smallest size",
+        "size area capacity amount quantity population seats places",
+    ),
+    "height": (
+        "high higher highest tall taller tallest low lower lowest height deep deepest",
+        "height altitude elevation depth tall high level",
+    ),
+    "weight": ("heavy heavier heaviest light lighter lightest weigh weight", "weight mass kg g tonnes load"),
+    "price": (
+        "expensive dear dearer dearest cheap cheaper cheapest cost costly price priced charge "
+        "charged fee paid pay worth rate fare",
+        "price cost fee fare rate charge unit_price unit_cost amount tariff rent premium",
+    ),
+    "pay": ("earn earned earns pay paid wage wages salary salaries", "wage salary pay earnings income hourly"),
+    "money": (
+        "money revenue income earn earned took take taken takings made bring brought turnover "
+        "sales proceeds raised",
+        "takings revenue income amount total sales earnings turnover receipts paid proceeds",
+    ),
+    "heat": (
+        "hot hotter hottest warm warmer warmest cold colder coldest cool coolest temperature mild freezing frost",
+        "temperature temp c f celsius degrees max min",
+    ),
+    "wind": ("windy windier windiest wind gust stormy storm blow blew", "wind gust"),
+    "rain": ("rain rained rainy rainiest wet wetter wettest dry driest rainfall", "rain rainfall precipitation"),
+    "speed": ("fast faster fastest slow slower slowest speed quick quickest", "speed kmh knots mph pace"),
+    "distance": ("far farther farthest further furthest near nearest distance", "distance km miles metres far"),
+    "people": (
+        "people persons guests visitors passengers travellers attendees customers busy busiest crowded full",
+        "people persons guests visitors passengers travellers attendees attendance seats",
+    ),
+    "quantity": (
+        "quantity amount units pieces items many number stock hand left available supply pcs copies",
+        "quantity qty amount units pieces count number stock on_hand copies available sold",
+    ),
+    "worktime": ("hour hours work works worked", "hours hrs time"),
+    "person": (
+        "who whom whose person name called employee",
+        "name person member customer author skipper driver employee owner teacher guide keeper "
+        "manager contact guest",
+    ),
+    "place": (
+        "where place location kept stored stand stands live lives based",
+        "place location site room shelf region city town bin station street country hall section area",
+    ),
+    "state": ("status state condition", "status state"),
+    "rating": (
+        "good better best bad worse worst popular rated rating score",
+        "rating score stars grade points mark",
+    ),
+}
+# Words of one family that no stemmer brings together.
+_FAMILIES = (
+    "pay paid payment unpaid payments",
+    "sell sold sale sales seller",
+    "buy bought purchase purchased buyer",
+    "lend lent loan loaned borrow borrowed borrower",
+    "return returned back returns",
+    "send sent shipped ship shipment dispatched delivered delivery",
+    "take taken took",
+    "begin began start started",
+    "hire hired employ employed joined join",
+    "arrive arrival arrived arrives check-in",
+    "leave left depart departure departed",
+    "finish finished done complete completed end ended fixed mended",
+    "build built construction",
+    "die died death",
+    "bear born birth birthday",
+    "grow grown growth",
+    "win won winner winning wins",
+    "speak spoke speech",
+    "teach taught teacher",
+    "fly flew flown flight",
+    "drive drove driven driver",
+    "write wrote written writer author",
+    "weigh weight",
+    "long length",
+    "high height tall",
+    "wide width",
+    "deep depth",
+    "hot heat warm temperature",
+    "earn earnings",
+    "live lives lived residence",
+    "guest guests visitor visitors",
+    "children child kids kid",
+    "town city village",
+    "client clients customer customers",
+    "employee employees worker workers staff",
+    "movie film",
+    "shop store",
+    "supplier suppliers supplied supplies vendor",
+    "stock stocked stored",
+)
+FAMILY = {stem: number for number, words in enumerate(_FAMILIES) for stem in sorted(stems(words))}
+DIMENSIONS = [(stems(asked), stems(named)) for asked, named in _DIMENSIONS.values()]
+
+# Superlatives: the direction in which the column is sorted. Of dates the "oldest" and "longest" are the least.
+UP = stems(
+    "most highest largest longest biggest greatest maximum max maximal top best heaviest tallest widest deepest "
+    "strongest warmest hottest fastest dearest latest newest youngest farthest furthest windiest wettest rainiest "
+    "busiest richest steepest thickest loudest brightest worst"
+)
+DOWN = stems(
+    "least lowest smallest shortest minimum min minimal fewest weakest coldest coolest slowest cheapest earliest "
+    "oldest nearest closest lightest driest calmest narrowest thinnest poorest quietest"
+)
+# of dates: the last is the largest
+LAST, FIRST = stems("last latest newest youngest recent recently"), stems("first earliest oldest original")
+EXPENSIVE = stems("expensive costly popular frequent recent valuable productive")
+
+AVERAGE = re.compile(r"\b(?:average|averages|averaged|mean|on average|typical(?:ly)?)\b", re.I)
+MEDIAN = re.compile(r"\bmedian\b", re.I)
+TOTAL = re.compile(
+    r"\b(?:total(?:s|led|ling)?|sum(?:med)?|altogether|all together|together|in all|overall|combined|all told|"
+    r"add(?:ed|s|ing)?(?:\s+\w+)?\s+up|whole|entire)\b",
+    re.I,
+)
+COUNT = re.compile(r"\b(?:how many|number of|count(?:s|ed)?|how often|how many times|no\. of)\b", re.I)
+AMOUNT = re.compile(r"\bhow much\b", re.I)
+DISTINCT = re.compile(r"\b(?:different|distinct|unique|various|separate)\b", re.I)
+EXISTS = re.compile(
+    r"^\W*(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b(?!.*\bor\b)[^?]*\?|"
+    r"\b(?:is|are|was|were) there (?:any|a|an|one|some)\b|\bdo we have (?:any|a|an)\b",
+    re.I | re.S,
+)
+# words of absence: the filter is an empty cell
+ABSENT = re.compile(
+    r"\b(?:not\s+(?:yet\s+)?(?:been\s+)?|never\s+(?:been\s+)?|(?:has|have|had|is|are|was|were|do|does|did)n['’]t\s+"
+    r"(?:yet\s+)?(?:been\s+)?|no|without(?:\s+an?)?|missing|lacks?|lacking|still\s+(?:out|open|missing|unpaid|due))\b",
+    re.I,
+)
+NEGATION = re.compile(
+    r"\b(?:not|except(?:\s+for)?|other\s+than|excluding|without|apart\s+from|but\s+not|no|n['’]t)\b", re.I
+)
+# ... and of none: the filter is zero
+NOTHING = re.compile(
+    r"\b(?:no|zero|without(?: any| an?)?|not (?:a|an|any|one)(?: bit| single)?(?: of)?|free of)\s+$", re.I
+)
+VALUE = re.compile(
+    r"\b(?:worth|valued?|turnover|revenue|(?:come|came)s?\s+to|amounts?\s+to|owes?|spent|spend)\b", re.I
+)
+WORTH = re.compile(
+    r"\b(?:worth|value[ds]?|revenue|turnover|come\s+to|came\s+to|earn(?:s|ed)?|bring(?:s)?\s+in|brought\s+in|"
+    r"cost(?:s|ing)?|spent|spend|paid|pays?|bill|money|income|owed?s?|amounts?\s+to)\b",
+    re.I,
+)
+QUANTITIES = stems(
+    "quantity qty amount unit units pieces hand stock count number hours nights days weeks weekly "
+    "copies tickets sold on_hand"
+)
+PRICES = stems("price cost wage fee fare rate charge hourly tariff rent")
+
+COMPARED = re.compile(
+    r"\b(?P<op>more than|greater than|higher than|larger than|bigger than|longer than|heavier than|taller than|"
+    r"warmer than|colder than|older than|later than|over|above|exceed(?:s|ed|ing)?|beyond|"
+    r"less than|fewer than|lower than|smaller than|shorter than|lighter than|cheaper than|earlier than|under|below|"
+    r"at least|no less than|no fewer than|from|at most|no more than|up to|not more than|a maximum of|a minimum of|"
+    r"after|since|before|until|till|by the end of|exactly|equal to|priced at|of)\s+(?:the\s+)?(?:year\s+)?"
+    r"(?P<value>[$€£]?\s?\d[\d,]*(?:\.\d+)?%?|\{\w+\})(?P<or>\s+(?:or|and)\s+(?:more|over|above|less|fewer|under|below|older|later|earlier))?",
+    re.I,
+)
+OR_MORE = re.compile(
+    r"(?P<value>\d[\d,]*(?:\.\d+)?)\s*\w{0,6}\s+(?:or|and)\s+(?P<way>more|over|above|less|fewer|under|below)\b",
+    re.I,
+)
+ABOVE = re.compile(
+    r"more|greater|higher|larger|bigger|longer|heavier|taller|warmer|over|above|exceed|beyond|later|after", re.I
+)
+BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
+
+# Words that ask or fill, and say nothing of what is asked about.
+FILLER = stems(
+    "many much find show tell list give name say look number please there get which what who whom whose where when "
+    "why how need know want like see all every each any everybody everyone everything together added adding up "
+    "total sum average mean count different distinct table tables list file csv data row rows "
+    "column record records "
+    "entry entries according our us we one ones been be among amongst looking at us with the of in on for a an "
+    "made make makes did does do have has had go goes went come comes came put say says thing things exactly "
+    "altogether just only ever alone whole entire overall combined far so still yet currently now let answer value "
+    "appear appears occur occurs stand stands given work works working time times people person kind sort type "
+    "amount long longest most least highest lowest over under above below more less than fewer least"
+)

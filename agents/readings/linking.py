@@ -1,0 +1,121 @@
+"""Which columns and values of a table the words of a question speak of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.question import Question, Word
+from pointwork.text import STOP_WORDS, tokenize
+from pointwork.tools.catalog import Column, TableInfo
+
+# How sure a link is: the same word, the start of one, a word for the same dimension.
+SAME, BEGINS, DIMENSION = 1.0, 0.8, 0.45
+
+_UNITS = {"kmh": "kmh", "celsius": "c", "degree": "c", "°c": "c", "mm": "mm"}
+
+
+@dataclass(frozen=True)
+class ValueLink:
+    """A value of a text column that the question names.
+
+    Attributes:
+        column, value: of the table.
+        words: indices of the question's words that name it.
+        weight: 1 for the whole value, less for a part of it that no other value has.
+    """
+
+    column: str
+    value: str
+    words: tuple[int, ...]
+    weight: float
+
+
+@cache
+def name_stems(name: str) -> tuple[str, ...]:
+    """The stems of a column's or table's name."""
+    return tuple(tokenize(name, stop=False))
+
+
+def word_link(word: Word, column: Column) -> float:
+    """How strongly a word speaks of a column, by its name."""
+    low = word.text.lower()
+    if low in STOP_WORDS and low not in ("who", "whom", "whose", "where", "when"):
+        return 0.0
+    best = 0.0
+    for stem in name_stems(column.name):
+        if stem in (word.stem, low, _UNITS.get(low), _UNITS.get(word.stem)):
+            return SAME
+        if stem in lexicon.FAMILY and lexicon.FAMILY.get(word.stem) == lexicon.FAMILY[stem]:
+            best = max(best, BEGINS)
+        shorter, longer = sorted((stem, word.stem), key=len)
+        if len(shorter) >= 4 and longer.startswith(shorter):
+            best = max(best, BEGINS)
+    if best:
+        return best
+    names = set(name_stems(column.name))
+    for asked, named in lexicon.DIMENSIONS:
+        if word.stem in asked and names & named:
+            best = DIMENSION
+    return best
+
+
+def column_links(column: Column, words: Sequence[Word]) -> dict[int, float]:
+    """Indices of the words that speak of a column, with how strongly."""
+    links = {i: word_link(word, column) for i, word in enumerate(words)}
+    return {i: weight for i, weight in links.items() if weight > 0}
+
+
+def table_links(info: TableInfo, words: Sequence[Word]) -> dict[int, float]:
+    """Indices of the words that name the table itself or its file."""
+    names = set(name_stems(info.name)) | set(name_stems(info.source.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]))
+    return {i: SAME for i, word in enumerate(words) if word.stem in names}
+
+
+def value_links(question: Question, column: Column, texts: Sequence[str]) -> list[ValueLink]:
+    """Values of a column that stand in the question, whole ones before parts, longest first."""
+    words = question.words
+    stems = [word.stem for word in words]
+    places: dict[str, list[int]] = {}
+    for i, stem in enumerate(stems):
+        places.setdefault(stem, []).append(i)
+    found: list[ValueLink] = []
+    owners: dict[str, set[str]] = {}
+    for text in texts:
+        parts = tokenize(text, stop=False)
+        for part in set(parts):
+            if part in places:
+                owners.setdefault(part, set()).add(text)
+        if not parts or parts[0] not in places:
+            continue
+        for start in places[parts[0]]:
+            if stems[start : start + len(parts)] == parts and _says(words[start : start + len(parts)], text):
+                found.append(ValueLink(column.name, text, tuple(range(start, start + len(parts))), 1.0))
+    taken = {i for link in found for i in link.words}
+    for part, texts_with in owners.items():
+        if len(texts_with) != 1:
+            continue
+        for i in places[part]:
+            word = words[i]
+            if i not in taken and word.content and len(word.text) > 2:
+                found.append(ValueLink(column.name, next(iter(texts_with)), (i,), 0.7))
+    found = _joined(found)
+    return sorted(found, key=lambda link: (-link.weight, -len(link.words)))
+
+
+def _joined(links: list[ValueLink]) -> list[ValueLink]:
+    """Parts of one value as one link."""
+    parts: dict[str, list[ValueLink]] = {}
+    whole = [link for link in links if link.weight == 1.0]
+    for link in links:
+        if link.weight < 1.0:
+            parts.setdefault(link.value, []).append(link)
+    return whole + [
+        ValueLink(several[0].column, value, tuple(sorted(i for link in several for i in link.words)), 0.7)
+        for value, several in parts.items()
+    ]
+
+
+def _says(words: Sequence[Word], value: str) -> bool:
+    """A value of one common word counts only where it is not a mere function word."""
+    return len(words) > 1 or words[0].content or (value[:1].isupper() and words[0].text[:1].isupper())

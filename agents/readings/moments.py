@@ -1,0 +1,351 @@
+"""A question as a calculation with dates, times of day or units: one call of ``date_math`` or ``calculate``."""
+
+import re
+from dataclasses import dataclass
+
+from pointwork.agents.readings import Reading
+from pointwork.agents.readings.question import MONTHS_PATTERN
+from pointwork.errors import ToolError
+from pointwork.tools import dates, units
+
+_NUMBER = (
+    r"(?:\d[\d,]*(?:\.\d+)?|(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|"
+    r"forty|fifty|sixty|ninety)(?:\s+and\s+a\s+half)?|half\s+an?|a\s+quarter\s+of\s+an)"
+)
+_PERIOD_UNIT = (
+    r"(?:business|working)\s+days?|years?|months?|quarters?|fortnights?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|min|"
+    r"seconds?|secs?"
+)
+_PERIOD = re.compile(
+    rf"\b{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b(?:\s*(?:,|and)?\s*{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b)*(?!\s+old\b)|"
+    r"\ba\s+fortnight\b",
+    re.I,
+)
+_DAY = re.compile(
+    rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?\s+(?:{MONTHS_PATTERN})\.?,?\s+\d{{4}}\b|"
+    rf"\b(?:{MONTHS_PATTERN})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b|\b(?:today|tomorrow|yesterday)\b",
+    re.I,
+)
+_MONTH = re.compile(rf"\b(?:{MONTHS_PATTERN})\.?,?\s+(?:of\s+)?(?P<year>\d{{4}})\b|\b\d{{4}}-\d{{2}}\b", re.I)
+_TIME = re.compile(
+    r"\b\d{1,2}:\d{2}(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b|"
+    r"\b(?P<part>(?:a\s+)?quarter|half|ten|twenty|five|twenty-five|\d{1,2})(?:\s+minutes)?\s+(?P<side>past|to)\s+"
+    r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b",
+    re.I,
+)
+_HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
+    "a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90,
+}  # fmt: skip
+_BACK = re.compile(r"\b(?:before|earlier|ago|prior|previous|back|minus|subtract|less|in advance|ahead of)\b", re.I)
+WEEKDAY = re.compile(
+    r"\b(?:what|which)\s+(?:week)?day\s+(?!of\s+the\s+(?:month|year))|\bweekday\b|\bday\s+of\s+the\s+week\b", re.I
+)
+_LEAP = re.compile(r"\bleap\s+year\b", re.I)
+_LENGTH = re.compile(
+    r"\bhow\s+(?:many\s+days\s+(?:does|are|has|in)|long\s+is)\b|\bdays\s+in\b|\bnumber\s+of\s+days\s+in\b", re.I
+)
+_NTH = re.compile(
+    r"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>working\s+day|business\s+day|weekday|day|monday|tuesday|"
+    r"wednesday|thursday|friday|saturday|sunday)\b",
+    re.I,
+)
+_BETWEEN = re.compile(
+    r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are)\b",
+    re.I | re.S,
+)
+_BOTH = re.compile(
+    r"\b(?:both|inclusive|including|counting\s+the\s+(?:first|last)|first\s+and\s+(?:the\s+)?last)\b", re.I
+)
+_OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b", re.I)
+_AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
+_QUANTITY = re.compile(
+    r"(?P<n>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
+)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Mentions of a question, as ``date_math`` takes them."""
+
+    days: list[str]
+    times: list[str]
+    periods: list[str]
+    rest: str
+
+
+def readings(text: str) -> list[Reading]:
+    """What a question means as one calculation with dates, times or units, best first."""
+    found = _found(text)
+    reading = _dated(text, found) or _of_month(text, found) or conversion(text)
+    return [reading] if reading is not None else []
+
+
+def _found(text: str) -> _Found:
+    days = [match[0] for match in _DAY.finditer(text)]
+    rest = _DAY.sub(" ", text)
+    times = [_time(match, text) for match in _TIME.finditer(rest)]
+    rest = _TIME.sub(" ", rest)
+    periods = [_period(match[0]) for match in _PERIOD.finditer(rest)]
+    return _Found(
+        [re.sub(r"(?<=\d)(?:st|nd|rd|th)\b|\bof\s+", "", day) for day in days],
+        times,
+        periods,
+        _PERIOD.sub(" ", rest),
+    )
+
+
+def _time(match: re.Match[str], text: str) -> str:
+    if not match["hour"]:
+        return match[0]
+    hour = _WORDS.get(match["hour"].lower()) or int(match["hour"])
+    part = re.sub(r"^a\s+", "", match["part"].lower())
+    named = {"quarter": 15, "half": 30, "twenty-five": 25, **_WORDS}
+    minutes = named[part] if part in named else int(part)
+    if _AFTERNOON.search(text) and hour < 12:
+        hour += 12
+    total = hour * 60 + (minutes if match["side"].lower() == "past" else -minutes)
+    return f"{total // 60 % 24}:{total % 60:02}"
+
+
+def _period(written: str) -> str:
+    """A period in digits: ``two and a half hours`` as ``2.5 hours``, a fortnight as 14 days."""
+
+    def digits(match: re.Match[str]) -> str:
+        words = match[0].lower().split()
+        if words[0] == "half":
+            return "0.5"
+        if words[:2] == ["a", "quarter"]:
+            return "0.25"
+        whole = _WORDS.get(words[0])
+        number = float(words[0].replace(",", "")) if whole is None else float(whole)
+        return f"{number + (0.5 if len(words) > 1 else 0):g}"
+
+    text = re.sub(rf"\b{_NUMBER}(?=[\s-]*(?:{_PERIOD_UNIT})\b)", digits, written, flags=re.I)
+    text = re.sub(r"(?<=\d)-(?=[a-z])", " ", text)
+    return re.sub(
+        r"(\d+(?:\.\d+)?)\s*fortnights?", lambda m: f"{float(m[1]) * 2:g} weeks", text, flags=re.I
+    ).replace(" and ", " ")
+
+
+def _call(operation: str, date: str, other: str = "", *, score: float = 1.0) -> Reading:
+    return Reading("date_math", {"operation": operation, "date": date, "other": other}, score)
+
+
+def _dated(text: str, found: _Found) -> Reading | None:
+    """Shifts and differences of the dates or times that stand in the text."""
+    loose = bool(re.search(r"\d", found.rest)) and not _LEAP.search(text)
+    score = 0.7 if loose else 1.0
+    moments = found.days or found.times
+    if len(moments) == 2 and found.days and found.times == [] and _OLD.search(text):
+        return _call("age", *_in_order(moments), score=score)
+    if len(moments) == 2 and not found.periods and _BETWEEN.search(text):
+        operation = "difference_inclusive" if _BOTH.search(text) and found.days else "difference"
+        unit = _asked_period(text)
+        first, second = _in_order(moments) if found.days else (moments[0], moments[1])
+        other = f"{second} in {unit}" if unit and operation == "difference" and not _BOTH.search(text) else second
+        return _call(operation, first, other, score=score)
+    if len(moments) == 1 and found.periods:
+        return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
+    if len(found.days) == 1 and WEEKDAY.search(text):
+        return _call("weekday", found.days[0], score=score)
+    return None
+
+
+def _in_order(moments: list[str]) -> tuple[str, str]:
+    """The two dates, the earlier first."""
+    first, second = moments[0], moments[1]
+    try:
+        if dates.parse_moment(second).at < dates.parse_moment(first).at:
+            return second, first
+    except ToolError:
+        pass
+    return first, second
+
+
+def _is_back(text: str) -> bool:
+    """Whether the period leads back in time; ``the day before`` a date does, ``before it is over`` does not."""
+    return bool(_BACK.search(text)) and not re.search(r"\b(?:later|after|from now)\b", text, re.I)
+
+
+def _asked_period(text: str) -> str:
+    match = re.search(
+        r"\bhow\s+many\s+(?:whole\s+|full\s+|complete\s+)?(years|months|weeks|hours|minutes)\b", text, re.I
+    )
+    match = match or re.search(r"\bin\s+(?:whole\s+|full\s+)?(years|months|weeks|hours|minutes)\b", text, re.I)
+    return match[1].lower() if match else ""
+
+
+def _of_month(text: str, found: _Found) -> Reading | None:
+    """What one month or year is asked about: its length, its last Friday, whether it is a leap year."""
+    if _LEAP.search(text):
+        year = re.search(r"\b\d{4}\b", text)
+        return _call("leap_year", year[0]) if year and not found.days else None
+    month = _MONTH.search(text)
+    if month is None or found.days:
+        return None
+    nth = _NTH.search(text)
+    if nth:
+        return _call("in_month", month[0], f"{nth['nth']} {nth['day']}")
+    return _call("days_in_month", month[0]) if _LENGTH.search(text) else None
+
+
+_UNIT = (
+    r"(?:US\s+|UK\s+|square\s+|cubic\s+|nautical\s+|metric\s+|degrees?\s+)?"
+    r"[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?|°\s*[CF]"
+)
+
+
+def asked_unit(text: str) -> tuple[str, object] | None:
+    """The unit that a question wants its answer in: ``how many miles …``, ``… in knots``, ``… to °F``."""
+    patterns = (
+        r"\bhow\s+many\s+({u})",
+        r"\b(?:in(?:to)?|to|as|expressed\s+in|converted\s+to)\s+(?:degrees?\s+)?({u})(?:\s*,[^?.]*)?\s*[?.!]?\s*$",
+        r"\b(?:in(?:to)?|to|as)\s+(?:degrees?\s+)?({u})\b",
+    )
+    for pattern in patterns:
+        for match in re.finditer(pattern.replace("{u}", _UNIT), text, re.I):
+            name = re.sub(r"^(?:US|degrees?)\s+", "", match[1], flags=re.I)
+            for candidate in (name, name.split()[0]):
+                parsed = unit_of(candidate)
+                if parsed is not None:
+                    return candidate, parsed
+    return None
+
+
+# Words that pint knows as units and people mean otherwise.
+_NO_UNITS = frozenset(
+    [
+        "a",
+        "an",
+        "at",
+        "are",
+        "as",
+        "am",
+        "ms",
+        "is",
+        "in",
+        "it",
+        "to",
+        "the",
+        "this",
+        "that",
+        "days",
+        "day",
+        "h",
+        "d",
+        "t",
+        "m",
+        "c",
+        "f",
+        "s",
+        "g",
+        "b",
+        "l",
+        "j",
+        "k",
+        "u",
+        "man",
+        "total",
+        "point",
+        "points",
+        "hand",
+        "case",
+        "set",
+        "pair",
+        "all",
+        "and",
+        "of",
+        "for",
+        "each",
+        "per",
+        "one",
+        "two",
+        "three",
+        "mean",
+        "are",
+        "bar",
+        "barn",
+        "rod",
+        "hands",
+        "nit",
+        "stone",
+        "degree",
+        "degrees",
+        "count",
+        "counts",
+        "pages",
+        "page",
+        "beds",
+        "pole",
+        "link",
+        "chain",
+        "perch",
+        "slug",
+        "turn",
+        "turns",
+        "cycle",
+        "cycles",
+        "person",
+        "people",
+        "month",
+        "year",
+        "week",
+        "time",
+        "times",
+    ]
+)
+
+
+def unit_of(name: str) -> object | None:
+    low = name.lower()
+    if low in _NO_UNITS and low not in ("h", "m", "g", "l", "k", "c", "f", "stone", "day", "days", "week", "year"):
+        return None
+    try:
+        parsed = units.parse_unit(name)
+    except (ToolError, ValueError):
+        return None
+    return parsed if str(parsed) else None
+
+
+def quantities(text: str) -> list[tuple[int, int, str, object]]:
+    """(start, end, as written, unit) of the numbers with a physical unit in a text."""
+    found: list[tuple[int, int, str, object]] = []
+    spelled = text
+    for match in _QUANTITY.finditer(spelled):
+        name, unit = match["unit"], None
+        two = re.match(r"[^\W\d_]+\s+[^\W\d_]+", spelled[match.start("unit") :])
+        if two:
+            unit = unit_of(two[0])
+            name = two[0] if unit is not None else name
+        unit = unit if unit is not None else unit_of(name)
+        if unit is not None:
+            end = match.start("unit") + len(name)
+            found.append((match.start(), end, f"{match['n']} {name}", unit))
+    return found
+
+
+def compatible(first: object, second: object) -> bool:
+    """Whether two units measure the same thing."""
+    a: object = getattr(first, "dimensionality", None)
+    return a is not None and a == getattr(second, "dimensionality", None)
+
+
+def conversion(text: str) -> Reading | None:
+    """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
+    asked = asked_unit(text)
+    if asked is None:
+        return None
+    name, unit = asked
+    fitting = [q for q in quantities(text) if compatible(q[3], unit)]
+    fitting = [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
+    if not fitting or len(fitting) > 2:
+        return None
+    if len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() not in ("", "and", ","):
+        return None
+    written = " + ".join(q[2] for q in fitting)
+    others = re.findall(r"\d+(?:\.\d+)?", re.sub("|".join(re.escape(q[2].split()[0]) for q in fitting), " ", text))
+    same = all(q[3] == unit for q in fitting)
+    if same:
+        return None
+    return Reading("calculate", {"expression": f"({written}) to {name}"}, 0.6 if others else 1.0)

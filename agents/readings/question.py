@@ -1,0 +1,183 @@
+"""A question taken apart: its words, and the numbers, dates and comparisons in it."""
+
+import calendar
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from pointwork.agents.readings import lexicon
+from pointwork.text import STOP_WORDS, tokenize
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_MONTHS = {
+    name.lower(): number
+    for names in (calendar.month_name, calendar.month_abbr)
+    for number, name in enumerate(names)
+    if name
+}
+MONTHS_PATTERN = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = rf"(?P<month>{MONTHS_PATTERN})\.?"
+_DATES = [
+    re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})(?:-(?P<day>\d{2}))?\b"),
+    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b", re.I),
+    re.compile(
+        rf"\b{_MONTH}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s+(?P<year>\d{{4}}))?\b", re.I
+    ),
+    re.compile(rf"\b{_MONTH}(?:\s+(?:of\s+)?(?P<year>\d{{4}}))?\b", re.I),
+    re.compile(r"\b(?P<year>(?:1[5-9]|20)\d\d)\b"),
+]
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a question: as written, its stem, and where it stands."""
+
+    text: str
+    stem: str
+    start: int
+    end: int
+
+    @property
+    def content(self) -> bool:
+        """Whether it says what the question is about."""
+        low = self.text.lower()
+        return low not in STOP_WORDS and self.stem not in lexicon.FILLER and not low.isdigit()
+
+
+@dataclass(frozen=True)
+class DateMention:
+    """A day, month or year as far as it is written; ``year`` 0 and ``day`` 0 where it is not."""
+
+    year: int
+    month: int
+    day: int
+    start: int
+    end: int
+
+    def value(self, year: int = 0) -> str:
+        """As queries write it: 2024, 2024-03 or 2024-03-14; empty if the year is not known."""
+        year = self.year or year
+        if not year:
+            return ""
+        parts = [
+            f"{year:04}",
+            *([f"{self.month:02}"] if self.month else []),
+            *([f"{self.day:02}"] if self.day else []),
+        ]
+        return "-".join(parts)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``more than 10``: an operator of ``query_table``, a number, and where it stands."""
+
+    op: str
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with what its form says."""
+
+    text: str
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """Its words in order; ``km/h`` is one."""
+        text = re.sub(r"\bkm/h\b", "kmh ", self.text)
+        found: list[Word] = []
+        for match in _WORD.finditer(text):
+            stem = tokenize(match[0], stop=False)
+            found.append(Word(match[0], stem[0] if stem else match[0].lower(), match.start(), match.end()))
+        return found
+
+    @cached_property
+    def content(self) -> list[Word]:
+        """Words that say what it is about, numbers and dates left out."""
+        spans = [(date.start, date.end) for date in self.dates]
+        return [word for word in self.words if word.content and not _inside(word, spans)]
+
+    @cached_property
+    def dates(self) -> list[DateMention]:
+        """Dates, months and years in it, longest reading first found."""
+        found: list[DateMention] = []
+        for pattern in _DATES:
+            for match in pattern.finditer(self.text):
+                if any(match.start() < d.end and d.start < match.end() for d in found):
+                    continue
+                if match[0].lower() in ("may", "march", "mar", "sun", "second") and match[0][0].islower():
+                    continue
+                parts = match.groupdict()
+                month = _MONTHS[parts["month"].lower()] if parts.get("month") else int(parts.get("number") or 0)
+                day = int(parts.get("day") or 0)
+                if month > 12 or day > 31:
+                    continue
+                found.append(DateMention(int(parts.get("year") or 0), month, day, match.start(), match.end()))
+        return sorted(found, key=lambda date: date.start)
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Comparisons with numbers (dates left out), in order."""
+        spans = [(date.start, date.end) for date in self.dates]
+        found: list[Comparison] = []
+        for match in lexicon.COMPARED.finditer(self.text):
+            if any(a <= match.start("value") < b for a, b in spans):
+                continue
+            value = re.sub(r"[$€£,\s%]", "", match["value"])
+            op = _operator(match["op"].lower(), (match["or"] or "").lower())
+            if op:
+                found.append(Comparison(op, value, match.start(), match.end()))
+        for match in lexicon.OR_MORE.finditer(self.text):
+            if not any(c.start <= match.start() < c.end for c in found):
+                way = match["way"].lower()
+                op = ">=" if way in ("more", "over", "above") else "<="
+                found.append(Comparison(op, match["value"].replace(",", ""), match.start(), match.end()))
+        return found
+
+    @cached_property
+    def numbers(self) -> list[tuple[str, int, int]]:
+        """Plain numbers that stand in no date and no comparison."""
+        spans = [(d.start, d.end) for d in self.dates] + [(c.start, c.end) for c in self.comparisons]
+        return [
+            (m[0].replace(",", ""), m.start(), m.end())
+            for m in re.finditer(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", self.text)
+            if not any(a <= m.start() < b for a, b in spans)
+        ]
+
+    def date_operator(self, date: DateMention) -> str:
+        """How a date compares, by the words right before it."""
+        before = self.text[: date.start].rstrip().lower()
+        if re.search(r"\b(?:after|later than|following)(?: the)?$", before):
+            return ">"
+        if re.search(r"\b(?:since|from|starting(?: from)?)(?: the)?$", before):
+            return ">="
+        if re.search(r"\b(?:before|earlier than|prior to)(?: the)?$", before):
+            return "<"
+        return "<=" if re.search(r"\b(?:until|till|up to|by)(?: the)?(?: end of)?$", before) else "="
+
+
+def _operator(word: str, tail: str) -> str:
+    if word in ("exactly", "equal to", "priced at"):
+        return "="
+    if word in ("at least", "no less than", "no fewer than", "a minimum of", "since"):
+        return ">="
+    if word in (
+        "at most",
+        "no more than",
+        "not more than",
+        "up to",
+        "a maximum of",
+        "until",
+        "till",
+        "by the end of",
+    ):
+        return "<="
+    if word in ("from", "of"):
+        return ">=" if re.search(r"more|over|above|older|later", tail) else "<=" if tail else ""
+    return ">" if lexicon.ABOVE.search(word) else "<"
+
+
+def _inside(word: Word, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= word.start < end for start, end in spans)

@@ -1,0 +1,188 @@
+"""Sentences of the files, ranked against a question.
+
+They are ranked by words, with the idf of the root's passages; the words of headings and neighbours count less, and
+words of like meaning less, by a static embedding.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.question import Question
+from pointwork.embedding import default_embedder
+from pointwork.text import STOP_WORDS, sentence_spans, tokenize
+from pointwork.tools.passages import Passage
+
+CODE = (
+    ".py",
+    ".toml",
+    ".js",
+    ".ts",
+    ".c",
+    ".h",
+    ".java",
+    ".go",
+    ".rs",
+    ".sh",
+    ".yaml",
+    ".yml",
+    ".ini",
+    ".cfg",
+    ".json",
+)
+
+# How much the words around a sentence count beside its own, and the embedding beside the words.
+NEAR, HEADING, MEANING = 0.4, 0.55, 0.9
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a file.
+
+    Attributes:
+        text: on one line.
+        source: as evidence names its passage.
+        passage: the passage it is from.
+        before, after: its neighbours, empty at the ends.
+        score: how well it fits the question.
+    """
+
+    text: str
+    source: str
+    passage: Passage
+    before: str = ""
+    after: str = ""
+    score: float = 0.0
+
+
+def sentences(passage: Passage) -> list[Sentence]:
+    """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""
+    text = passage.text
+    if passage.path.lower().endswith(CODE):
+        return _lines(passage)
+    if text:
+        text = re.sub(r"(?m)^(#{1,6}\s.*)$", r"\1\n", text)
+        text = re.sub(r"(?<=\S)\n(?=\s*[^\s|#*\-+>0-9])", " ", text)
+        text = re.sub(r"(?<=[\w,;])\n(?=\d|\*\w)", " ", text)
+        text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
+    found = [
+        " ".join(re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", text[a:b]).split())
+        for a, b in sentence_spans(text)
+    ]
+    found = _rejoined([piece for piece in found if re.search(r"\w", piece)])
+    return [
+        Sentence(
+            piece, passage.source, passage, found[i - 1] if i else "", found[i + 1] if i + 1 < len(found) else ""
+        )
+        for i, piece in enumerate(found)
+    ]
+
+
+def _lines(passage: Passage) -> list[Sentence]:
+    """Lines of code, each with the section or definition that it stands in before it."""
+    found: list[Sentence] = []
+    section = ""
+    lines = [line.strip() for line in passage.text.splitlines()]
+    for number, line in enumerate(lines):
+        if re.match(r"\[[^\]]+\]$|(?:class|def|function|fn)\s", line):
+            section = line
+        if re.search(r"\w", line):
+            above = lines[number - 1] if number else ""
+            before = f"{section} {above}" if above != section else section
+            after = lines[number + 1] if number + 1 < len(lines) else ""
+            found.append(Sentence(line, passage.source, passage, before, after))
+    return found
+
+
+def _rejoined(pieces: list[str]) -> list[str]:
+    """Cuts after an abbreviation or a bold lead word undone: ``Times.`` belongs to the sentence behind it."""
+    joined: list[str] = []
+    for piece in pieces:
+        if joined and (
+            re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|e\.g|i\.e)\.$", joined[-1])
+            or len(joined[-1].split()) <= 2
+        ):
+            joined[-1] = f"{joined[-1]} {piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], float]) -> list[Sentence]:
+    """The sentences of some passages, the best fit for the question first."""
+    asked = Question(question)
+    words = {word.stem for word in asked.words if word.text.lower() not in STOP_WORDS and word.stem not in _ASKING}
+    everything = [sentence for passage in passages for sentence in sentences(passage)]
+    if not everything or not words:
+        return []
+    weights = {word: idf(word) for word in words}
+    total = sum(weights.values()) or 1.0
+    embedder = default_embedder()
+    vectors = embedder.embed([sentence.text for sentence in everything])
+    meaning = vectors @ embedder.embed([question])[0]
+    surface = {word.stem: word.text.lower() for word in asked.words if word.stem in words}
+    scored: list[Sentence] = []
+    for sentence, alike in zip(everything, meaning, strict=True):
+        own = _likeness(surface, sentence.text)
+        near = _likeness(surface, f"{sentence.before} {sentence.after}")
+        place = f"{sentence.passage.heading} {re.sub(r'[^A-Za-z0-9]+', ' ', sentence.passage.path)}"
+        head = _likeness(surface, place)
+        share = sum(weights[w] * max(own[w], HEADING * head[w], NEAR * near[w]) for w in weights)
+        score = share / total + MEANING * max(0.0, float(alike))
+        scored.append(
+            Sentence(sentence.text, sentence.source, sentence.passage, sentence.before, sentence.after, score)
+        )
+    return sorted(scored, key=lambda sentence: -sentence.score)
+
+
+_ASKING = lexicon.stems("name tell give find show list many much number say know look person people thing")
+
+
+_vectors: dict[str, npt.NDArray[np.float32]] = {}
+_MOST_WORDS = 50_000
+# Words whose cosine is below this have nothing to do with each other.
+_ALIKE = 0.4
+
+
+def _vector(word: str) -> npt.NDArray[np.float32]:
+    found = _vectors.get(word)
+    if found is None:
+        if len(_vectors) > _MOST_WORDS:
+            _vectors.clear()
+        found = _vectors[word] = default_embedder().embed([word])[0]
+    return found
+
+
+def _likeness(asked: Mapping[str, str], text: str) -> dict[str, float]:
+    """Of each asked word (stem → as written), how well a text holds it: itself 1, its family .8, its like less."""
+    found = dict.fromkeys(asked, 0.0)
+    words = [w for w in re.findall(r"[^\W\d_]+|\d+", text.lower()) if w not in STOP_WORDS]
+    if not words:
+        return found
+    stems = stems_of(text)
+    left = {stem: word for stem, word in asked.items() if not word.isdigit()}
+    cosines = (
+        np.stack([_vector(w) for w in left.values()]) @ np.stack([_vector(w) for w in words]).T if left else None
+    )
+    for number, stem in enumerate(left):
+        assert cosines is not None
+        cosine = float(cosines[number].max())
+        found[stem] = 0.85 * cosine if cosine >= _ALIKE else 0.0
+    for stem in asked:
+        found[stem] = max(found[stem], holds(stem, stems))
+    return found
+
+
+def stems_of(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text, stop=False))
+
+
+def holds(word: str, stems: frozenset[str]) -> float:
+    if word in stems:
+        return 1.0
+    family = lexicon.FAMILY.get(word)
+    return 0.8 if family is not None and any(lexicon.FAMILY.get(stem) == family for stem in stems) else 0.0

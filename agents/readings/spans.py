@@ -1,0 +1,278 @@
+"""Pieces of sentences that can be the answer: of the kind that is asked for, and always words of the text."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.sentences import Sentence, holds, stems_of
+from pointwork.agents.readings.wanting import MONEY, Wanted
+from pointwork.text import STOP_WORDS, tokenize
+
+_NAME = re.compile(
+    r"(?:\b(?:Dr|Mr|Mrs|Ms|Prof|Captain|Professor)\.?\s+)?\b[A-Z][\w’'-]*[a-z](?:\s+(?:(?:de|van|von|der|la|le|di|da)\s+)?[A-Z][\w’'-]*[a-z])*"
+)
+_CLOCK = re.compile(
+    r"\b\d{1,2}[:.]\d{2}\b(?:\s*[ap]\.?m\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b", re.I
+)
+_WORDED = (
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
+    r"seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|dozen|half|twice|once)"
+)
+_NUMBER = re.compile(
+    rf"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:\s*%)?(?!\w)|\b{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*\b", re.I
+)
+_MONEY = re.compile(rf"[$€£]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s*{MONEY}\b|\b{_WORDED}\s+{MONEY}\b", re.I)
+_PERCENT = re.compile(r"\d+(?:\.\d+)?\s*(?:%|per\s?cent)|\b(?:half|a third|a quarter|two thirds)\b")
+_PLACE = re.compile(
+    r"\b(?:in|on|at|under|behind|beside|above|below|near|inside|outside|between|opposite|next to|"
+    r"in front of|from|by|to)\s+"
+    r"(?:the\s+|a\s+|an\s+|our\s+|her\s+|his\s+|its\s+)?[\w’'-]+(?:\s+(?!(?:and|is|are|was|were|which|that|who|by|for|when|so|but|until|since)\b)[\w’'-]+){0,4}",
+    re.I,
+)
+_ID = re.compile(r"\b(?=[\w/-]*\d)(?:[A-Z]{1,6}[-/ ]?\d[\w/-]*|\d[\d-]*-\d+|\+?\d{2,4}(?:[ /-]\d{2,})+|\d{3,})\b")
+_PRONOUN = re.compile(r"\b(?:he|she|his|her|they|their|him|them)\b", re.I)
+_CAPITAL_START = re.compile(
+    r"^(?:The|A|An|In|On|At|It|Its|He|She|They|We|If|When|Since|Until|For|From|After|Before|There|This|That|Nobody|Who|Every|Each|All|No|Not|And|But|Or|So|As|By|To|With|Of|Our|Their|His|Her|You|Your|Please|Only|Groups?|Residents?)\b"
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of a sentence that can be the answer: text and score."""
+
+    text: str
+    score: float
+    sentence: Sentence = field(repr=False)
+
+
+def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 8) -> list[Span]:
+    """Pieces of the sentences that can be the answer, best first, each text once."""
+    asked = stems_of(question)
+    best: dict[str, Span] = {}
+    if not found:
+        return []
+    top = found[0].score
+    for sentence in found:
+        if sentence.score < 0.45 * top:
+            break
+        pieces = _pieces(want, sentence.text)
+        if want.kind == "person" and not pieces and _PRONOUN.search(sentence.text):  # whom the sentence speaks of
+            found_before = [(text, 0, 0, 0.95 * fit) for text, _, _, fit in _pieces(want, sentence.before)[:1]]
+            pieces = found_before
+        bounds = sorted((start, end) for _, start, end, _ in pieces)
+        for text, start, end, fit in pieces:
+            own = [word for word in tokenize(text, stop=False) if word not in asked]
+            if not own or not text.strip():
+                continue
+            score = (
+                sentence.score * fit * (0.75 + 0.5 * _nearness(sentence.text, start, end, bounds, asked, want.noun))
+            )
+            clean = _clean(text)
+            if clean and (clean not in best or best[clean].score < score):
+                best[clean] = Span(clean, score, sentence)
+    return sorted(best.values(), key=lambda span: -span.score)[:k]
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[’']s$", "", text.strip(" ,.;:()\"“”'")).strip()
+
+
+def _nearness(
+    sentence: str,
+    start: int,
+    end: int,
+    bounds: Sequence[tuple[int, int]],
+    asked: frozenset[str],
+    noun: frozenset[str],
+) -> float:
+    """How much of the question stands beside a piece, up to the pieces before and behind it, near words first."""
+    before = max((b for _, b in bounds if b <= start), default=0)
+    after = min((a for a, _ in bounds if a >= end), default=len(sentence))
+    best = total = 0.0
+    for match in re.finditer(r"[\w’'-]+", sentence):
+        if start <= match.start() < end or match[0].lower() in STOP_WORDS:
+            continue
+        stems = tokenize(match[0], stop=False)
+        if not stems or not any(holds(stem, asked) for stem in stems):
+            continue
+        gap = match.start() - end if match.start() >= end else start - match.end()
+        weight = 1.0 / (1.0 + gap / 25)
+        if not before <= match.start() < after:
+            weight *= 0.35
+        total += weight
+        best = max(best, weight * (1.5 if stems[0] in noun else 1.0))
+    return min(1.0, 0.4 * best + 0.4 * total)
+
+
+def _pieces(want: Wanted, text: str) -> list[tuple[str, int, int, float]]:
+    """(text, start, end, fit) of the pieces of a kind in a sentence."""
+    kind = want.kind
+    constant = _CONSTANT.match(text)
+    if constant and kind not in ("person", "yes-no"):
+        return _constant(constant, want)
+    if kind == "person":
+        return [(m[0], m.start(), m.end(), 1.0 if " " in m[0] else 0.7) for m in _names(text)]
+    if kind in ("date", "year", "when"):
+        return _dates(text, kind)
+    if kind == "time":
+        return [(m[0], m.start(), m.end(), 1.0) for m in _CLOCK.finditer(text)]
+    if kind in ("quantity", "duration"):
+        return _quantities(text, want)
+    if kind == "money":
+        found = [(m[0], m.start(), m.end(), 1.0) for m in _MONEY.finditer(text)]
+        return found or [(m[0], m.start(), m.end(), 0.6) for m in _NUMBER.finditer(text)]
+    if kind == "percent":
+        return [(m[0], m.start(), m.end(), 1.0) for m in _PERCENT.finditer(text)]
+    if kind == "number":
+        return _numbers(text, want.noun)
+    if kind == "id":
+        found = [(m[0], m.start(), m.end(), 1.0) for m in _ID.finditer(text)]
+        return found or [(m[0], m.start(), m.end(), 0.6) for m in _NUMBER.finditer(text)]
+    if kind == "place":
+        return [(m[0], m.start(), m.end(), 1.0) for m in _PLACE.finditer(text)]
+    return _phrases(text, want.noun)
+
+
+_CONSTANT = re.compile(
+    r"\s*(?:(?:const|let|var|final|static|public|export)\s+)*(?P<name>[A-Za-z_][\w.-]*)\s*(?::[^=]+)?[=:]\s*"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|-?\d[\d_.]*|true|false|True|False)"
+)
+
+
+def _constant(match: re.Match[str], want: Wanted) -> list[tuple[str, int, int, float]]:
+    """The value of a line ``NAME = value``, with the unit that the end of the name says."""
+    value = match["value"].strip("\"'")
+    unit = moments.unit_of(_spelled_unit(match["name"]))
+    number = bool(re.fullmatch(r"-?\d[\d_.]*", value))
+    fit = 1.0
+    if want.kind in ("quantity", "duration", "number", "money", "percent", "year", "id") and not number:
+        return []
+    if want.unit is not None and unit is not None and not moments.compatible(unit, want.unit):
+        fit = 0.3
+    shown = f"{value} {_spelled_unit(match['name'])}" if number and unit is not None else value
+    return [(shown, match.start("value"), match.end("value"), fit)]
+
+
+def _spelled_unit(name: str) -> str:
+    last = re.split(r"[_.-]", name.lower())[-1]
+    return {"kmh": "km/h", "s": "seconds", "ms": "milliseconds", "min": "minutes", "m": "metres", "c": "degC"}.get(
+        last, last
+    )
+
+
+def _names(text: str) -> list[re.Match[str]]:
+    found: list[re.Match[str]] = []
+    for match in _NAME.finditer(text):
+        first = match.start() == 0 or text[: match.start()].rstrip().endswith((".", ":", "!", "?"))
+        if first and (" " not in match[0] or _CAPITAL_START.match(match[0])):
+            continue
+        if match[0].lower() in _MONTHS or match[0].lower() in _DAYS:
+            continue
+        found.append(match)
+    return found
+
+
+_MONTHS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ]
+)
+_DAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+
+
+def _dates(text: str, kind: str) -> list[tuple[str, int, int, float]]:
+    found: list[tuple[str, int, int, float]] = []
+    for date in Question(text).dates:
+        if kind == "year" and date.year:
+            found.append((str(date.year), date.start, date.end, 1.0))
+        elif kind != "year":
+            fit = (
+                1.0
+                if date.day and date.year
+                else 0.7
+                if date.day or date.month
+                else 0.5
+                if kind == "when"
+                else 0.25
+            )
+            found.append((text[date.start : date.end], date.start, date.end, fit))
+    if kind == "when":
+        found += [(m[0], m.start(), m.end(), 0.9) for m in _CLOCK.finditer(text)]
+        found += [
+            (m[0], m.start(), m.end(), 0.8)
+            for m in re.finditer(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b", text)
+        ]
+    return found
+
+
+def _quantities(text: str, want: Wanted) -> list[tuple[str, int, int, float]]:
+    found: list[tuple[str, int, int, float]] = []
+    spelled = re.compile(rf"\b(?P<n>{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*)\s+(?P<unit>[^\W\d_]+)", re.I)
+    pieces = moments.quantities(text)
+    for match in spelled.finditer(text):
+        unit = moments.unit_of(match["unit"])
+        if unit is not None:
+            pieces.append((match.start(), match.end(), match[0], unit))
+    hour = moments.unit_of("hour")
+    for start, end, _, unit in pieces:
+        if want.kind == "duration":
+            fit = (
+                1.0
+                if moments.compatible(unit, hour)
+                else 0.3
+                if moments.compatible(unit, moments.unit_of("metre"))
+                else 0.0
+            )
+        else:
+            fit = 0.9 if want.unit is None else 1.0 if moments.compatible(unit, want.unit) else 0.0
+        if fit:
+            found.append((text[start:end], start, end, fit))
+    return found
+
+
+def _numbers(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float]]:
+    found: list[tuple[str, int, int, float]] = []
+    dates = [(date.start, date.end) for date in Question(text).dates]
+    for match in _NUMBER.finditer(text):
+        behind = lexicon.stems(" ".join(re.findall(r"[\w’'-]+", text[match.end() : match.end() + 40])[:3]))
+        counted = any(holds(word, behind) for word in noun)
+        dated = any(a <= match.start() < b for a, b in dates)
+        found.append((match[0], match.start(), match.end(), 1.0 if counted else 0.35 if dated else 0.6))
+    return found
+
+
+def _phrases(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float]]:
+    """Runs of words between function words and marks: what a name, a colour or a thing can be."""
+    found: list[tuple[str, int, int, float]] = []
+    run: list[re.Match[str]] = []
+    words = list(re.finditer(r"[A-Za-z0-9][\w’'./&+-]*[\w]|[A-Za-z0-9]", text))
+    for number, match in enumerate(words):
+        gap = text[words[number - 1].end() : match.start()] if number else " "
+        if run and (gap.strip() or match[0].lower() in STOP_WORDS):
+            found += _run(text, run)
+            run = []
+        if match[0].lower() not in STOP_WORDS:
+            run.append(match)
+    return found + _run(text, run)
+
+
+def _run(text: str, run: list[re.Match[str]]) -> list[tuple[str, int, int, float]]:
+    if not run:
+        return []
+    start, end = run[0].start(), run[-1].end()
+    piece = text[start:end]
+    fit = 0.8 + 0.15 * bool(re.search(r"[A-Z\d]", piece[1:] if start == 0 else piece))
+    return [(piece, start, end, fit if len(run) <= 5 else 0.5)]

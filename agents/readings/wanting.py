@@ -1,0 +1,102 @@
+"""The kind of answer that a question's form asks for."""
+
+import re
+from dataclasses import dataclass
+
+from pointwork.agents.readings import lexicon, moments
+from pointwork.text import STOP_WORDS
+
+MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|marks?|EUR|USD|GBP|CHF|cents?|pence|kronor?|kroner)"
+"""Currencies in words."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The kind of answer that a question's form asks for.
+
+    Attributes:
+        kind: person, place, date, year, time, quantity, money, percent, number, yes-no, phrase.
+        unit: of a quantity; None otherwise.
+        noun: stems of the words that say what is asked for (which *channel*, how many *metres*).
+        several: how many answers are asked for.
+    """
+
+    kind: str
+    unit: object | None = None
+    noun: frozenset[str] = frozenset()
+    several: int = 1
+
+
+# Forms of questions and the kind that they ask for, in this order: the first that fits counts.
+_FORMS: tuple[tuple[str, str], ...] = (
+    (
+        "id",
+        r"^(?!.*\bhow many\b)(?!\W*number of\b)(?!.*\bwho).*(?:\b(?:number|no\.?|code|extension|"
+        r"reference|password|plate|id)"
+        r"\s+(?:of|for|do|is|does|can|should|am)\b|\b(?:telephone|phone|policy|account|serial|licen[cs]e|room|extension)\s+"
+        r"(?:number|code|no\.?)\b|\b(?:dial|ring up|phone)\b.*\?)",
+    ),
+    (
+        "person",
+        r"\b(?:who|whom|whose|which (?:\w+ )?(?:people|persons|members|colleagues)|which "
+        r"(?:person|member|colleague)|"
+        r"name (?:of )?(?:the )?(?:person|man|woman))\b",
+    ),
+    ("year", r"\b(?:what|which) years?\b"),
+    ("date", r"\b(?:what|which|exact|on what|until which|by which) (?:date|day)\b|\bdate of\b|\bon which day\b"),
+    ("time", r"\b(?:what time|which time|at what hour|what hour|at what o'clock)\b"),
+    ("percent", r"\b(?:percentage|percent|per cent|what share|how many %)\b"),
+    (
+        "money",
+        r"\b(?:how much (?:does|do|did|is|are|was|were|will|would|must|money)|what (?:does|do|"
+        r"did).*cost|price|fee|fare|"
+        rf"charged?|bill|cost|rent|fine|pay)\b|\b{MONEY}\b",
+    ),
+    ("quantity", r"\bhow (?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large)\b"),
+    ("duration", r"\bhow (?:long|old)\b"),
+    ("number", r"\bhow (?:many|much|often)\b|\bnumber of\b"),
+    ("when", r"\bwhen\b"),
+    ("place", r"\bwhere\b"),
+)
+_COMPILED = [(kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _FORMS]
+
+
+def wanted(question: str) -> Wanted:
+    """What kind of answer a question asks for."""
+    noun = _noun(question)
+    open_question = re.search(r"\b(?:how|what|which|who|when|where)\b", question, re.IGNORECASE)
+    if lexicon.EXISTS.match(question.strip()) and not open_question:
+        return Wanted("yes-no")
+    if moments.WEEKDAY.search(question):
+        return Wanted("date")
+    asked = moments.asked_unit(question)
+    for kind, pattern in _COMPILED:
+        if kind == "quantity" and asked is not None:
+            return Wanted("quantity", asked[1], noun)
+        if pattern.search(question):
+            return Wanted(kind, None, noun, _several(question.lower()))
+    return Wanted("phrase", None, noun)
+
+
+def _several(low: str) -> int:
+    """How many are asked for: ``which two people`` 2."""
+    match = re.search(r"\b(?:which|what|the|name)\s+(two|three|four|2|3|4)\b", low)
+    return {"two": 2, "2": 2, "three": 3, "3": 3, "four": 4, "4": 4}[match[1]] if match else 1
+
+
+def _noun(question: str) -> frozenset[str]:
+    match = re.search(r"\b(?:which|what(?:'s)?|how many|how much|name)\b(?P<rest>[^,.?;:]{0,60})", question, re.I)
+    if match is None:
+        return frozenset()
+    words = [w for w in re.findall(r"[\w’'-]+", match["rest"])]
+    kept: list[str] = []
+    for word in words:
+        if word.lower() in STOP_WORDS and word.lower() not in ("of", "the", "a"):
+            if kept or word.lower() not in ("is", "was", "are", "were", "s"):
+                break
+            continue
+        if word.lower() not in STOP_WORDS:
+            kept.append(word)
+        if len(kept) == 3:
+            break
+    return lexicon.stems(" ".join(kept)) if kept else frozenset()
