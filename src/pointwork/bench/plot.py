@@ -1,4 +1,4 @@
-"""Success against cost, as a picture. The only module that knows matplotlib."""
+"""Success against cost, as a picture."""
 
 from collections.abc import Sequence
 from pathlib import Path

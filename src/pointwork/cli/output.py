@@ -1,6 +1,7 @@
 """What commands print: rich for people, one JSON value for machines; errors to stderr."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -41,10 +42,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> 
 
 
 def money(usd: float) -> str:
-    """US dollars, short: four significant digits below a cent."""
-    if usd == 0:
+    """US dollars, short: two significant digits below a cent, and never an exponent."""
+    if abs(usd) < 5e-10:
         return "$0"
-    return f"${usd:.2f}" if usd >= 1 else f"${usd:.2g}" if usd < 0.01 else f"${usd:.3f}"
+    if abs(usd) >= 0.01:
+        return f"${usd:.2f}" if abs(usd) >= 1 else f"${usd:.3f}"
+    digits = min(9, 1 - math.floor(math.log10(abs(usd))))  # the ledger counts in nano-dollars
+    return f"${usd:.{digits}f}"
 
 
 def ago(created: float) -> str:

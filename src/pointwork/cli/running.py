@@ -147,7 +147,7 @@ class _Silent:
         """Nothing to draw."""
 
 
-_AUTHORS = {
+AUTHORS = {
     "model": "by the planner's model",
     "repaired": "by the planner's model, second try",
     "splitter": "by rules, the model's plan did not fit",
@@ -159,7 +159,7 @@ def _plan(event: dict[str, Any]) -> None:
     plan = event["plan"]
     if event.get("asked", event.get("task")) != event.get("task"):
         out.print(f"[dim]understood as:[/dim] {escape(event['asked'])}")
-    out.print(f"[bold]{'New plan' if event['again'] else 'Plan'}[/bold] ({_AUTHORS[plan['author']]})")
+    out.print(f"[bold]{'New plan' if event['again'] else 'Plan'}[/bold] ({AUTHORS[plan['author']]})")
     for subtask in plan["subtasks"]:
         needs = f" [dim]after {', '.join(subtask['needs'])}[/dim]" if subtask["needs"] else ""
         out.print(

@@ -1,13 +1,14 @@
 """``pointwork runs``: list, show, resume; export, import and stats are in ``portable``."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pointwork.cli import portable
 from pointwork.cli.output import OK, ago, money, out, print_json, table
 from pointwork.cli.running import converse, draw, finish
+from pointwork.cli.showing import draw_story
 from pointwork.cli.team import open_team
 
 app = typer.Typer(help="Runs in the store: list, show, resume, export, import.", no_args_is_help=True)
@@ -54,68 +55,37 @@ def list_(
     )
 
 
-@app.command(epilog="Example: [bold]pointwork runs show 019a3f[/bold]")
-def show(run_id: RunId, json: Json = False) -> None:
-    """Show a run: task, plan, decisions, model and tool calls, money."""
+@app.command(
+    epilog="Examples: [bold]pointwork runs show 019a3f[/bold]  "
+    "[bold]pointwork runs show 019a3f --verbose --plot run.png[/bold]"
+)
+def show(
+    run_id: RunId,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Each candidate arm, each model call, results uncut.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the run on its time line into this PNG.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw a run: plans as trees, each try with its arm, its calls, its money, and its place on the time line.
+
+    In a bar ░ is the try's span, █ a model at work, ▓ a tool. --json gives all that is stored of it.
+    """
     from pointwork.agents.runs import show_run
+    from pointwork.cli.story import story_of
 
     found = show_run(_store(), run_id)
+    story = story_of(found)
+    if plot is not None:
+        from pointwork.cli.gantt import draw_gantt
+
+        draw_gantt(story, plot)
     if json:
         print_json(found)
         return
-    run = found["run"]
-    out.print(f"[bold]{escape(run['task'])}[/bold]")
-    result = run["result"]
-    out.print(f"[dim]run {run['id']} · {run['status']} · {ago(run['created'])}[/dim]")
-    if run["error"]:
-        out.print(f"[red]{escape(run['error'])}[/red]")
-    if result is not None:
-        out.print(f"answer: {escape(result['text']) or '(none)'}")
-        for line in result["missing"]:
-            out.print(f"missing: {escape(line)}")
-        out.print(f"plan by {result['plan']['author']}:")
-        for subtask in result["plan"]["subtasks"]:
-            needs = f" after {', '.join(subtask['needs'])}" if subtask["needs"] else ""
-            out.print(f"  {subtask['id']} {escape(subtask['capability'])}: {escape(subtask['text'])}{needs}")
-    table(
-        ("subtask", "arm", "p", "policy"),
-        [(row["subtask"], row["arm"], f"{row['propensity']:.2f}", row["policy"]) for row in found["decisions"]],
-        "no decisions",
-    )
-    table(
-        ("step", "by", "model", "tokens", "cost", "s", "output"),
-        [
-            (
-                step["kind"],
-                step["agent"],
-                step["model"],
-                (step["prompt_tokens"] or 0) + (step["completion_tokens"] or 0),
-                money((step["usd_nano"] or 0) / 1e9),
-                f"{step['seconds'] or 0:.1f}",
-                _said(step["error"], step["output"]),
-            )
-            for step in found["steps"]
-        ],
-        "no model calls",
-    )
-    table(
-        ("tool", "status", "arguments", "result"),
-        [
-            (
-                call["tool"],
-                call["status"],
-                str(call["arguments"])[:60],
-                _said(call["error"], call["result"]),
-            )
-            for call in found["tool_calls"]
-        ],
-        "no tool calls",
-    )
-
-
-def _said(error: str | None, output: dict[str, Any] | None) -> str:
-    text = error if error else str(output["text"]) if output and "text" in output else ""
-    return " ".join(text.split())[:60]
+    draw_story(story, out, verbose=verbose)
+    if plot is not None:
+        out.print(f"picture: {plot}")
 
 
 @app.command(epilog="Example: [bold]pointwork runs resume 019a3f[/bold]")
