@@ -85,8 +85,10 @@ async def work(job: Job) -> Attempt:
     """
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
     attempt = Attempt(evidence=list(prepared.context))
-    tools = job.agent.tools if prepared.tools is None else prepared.tools
-    if prepared.answer and job.mode != "agentic":
+    # a loop may look further than what was prepared
+    own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
+    tools = job.agent.tools if own or prepared.tools is None else prepared.tools
+    if prepared.answer and job.mode == "instant":
         attempt.text = prepared.answer
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
@@ -103,7 +105,7 @@ async def work(job: Job) -> Attempt:
 
 async def _in_asked_form(job: Job, attempt: Attempt) -> None:
     """A quantity found in another unit than the question asks for is converted, a date becomes its weekday."""
-    call = finishing(job.text, attempt.text)
+    call = finishing(job.text, attempt.text, [text for _, text in attempt.evidence])
     if call is None:
         return
     tool = builtin_tools()[call.tool]
@@ -117,7 +119,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     result: ToolResult | None = None
     if prepared.call is not None:
         name, arguments = prepared.call
-        named = next(tool for tool in (*tools, *job.agent.tools) if tool.name == name)
+        named = next(tool for tool in (*tools, *job.agent.tools, *builtin_tools().values()) if tool.name == name)
         result = await _try_call(job, named, arguments, attempt)
         if result is not None:
             result = replace(result, answer=_read_out(prepared, result))

@@ -12,7 +12,7 @@ from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
 from pointwork.agents.judge import judge
 from pointwork.agents.loop import Attempt, Job, work
-from pointwork.agents.outcome import build_result, workspace
+from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.replay import Replay, earlier_decision
@@ -81,7 +81,7 @@ class Nodes:
                 asked, about = understood or asked, "" if understood else turns[-1].question
                 known = [] if understood and not leans_back(understood) else known
             planner = Planner(services.capabilities(), fits, chat, services.settings.planner)
-            plan = await planner.plan(asked, report=report)
+            plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
             return {

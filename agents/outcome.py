@@ -25,6 +25,16 @@ def progress(state: State) -> tuple[list[tuple[str, str]], list[str]]:
     return solved, still_open
 
 
+def failed_steps(state: State) -> frozenset[tuple[str, str]]:
+    """(text, capability) of a rules' plan's subtasks that were tried without success: rules repeat themselves."""
+    results, plan = results_of_round(state), Plan.from_json(state["plan"])
+    return frozenset(
+        (subtask.text, subtask.capability)
+        for subtask in (plan.subtasks if plan.author in ("splitter", "instant") else ())
+        if subtask.id in results and results[subtask.id]["status"] in ("failed", "error")
+    )
+
+
 def workspace(state: State, kind: str) -> tuple[str, list[list[str]]]:
     """What the next plan starts from: a report for the planner, and facts for its subtasks.
 

@@ -159,7 +159,7 @@ def _problems(
     problems: list[str] = []
     if len(text) < 3:
         problems.append(f"subtask {number} is empty")
-    elif not set(tokenize(text)) & set(tokenize(task)):
+    elif not needs and not set(tokenize(text)) & set(tokenize(task)):
         problems.append(f"subtask {number} is not about the task")
     if any(not 1 <= need < number for need in needs):
         problems.append(f"subtask {number} needs a subtask that does not come before it")

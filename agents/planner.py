@@ -4,8 +4,9 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pointwork.agents.plan import Plan, Subtask, plan_schema, read_plan
-from pointwork.agents.splitter import split
+from pointwork.agents import examples
+from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
+from pointwork.agents.splitter import answer_type_of, split
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.settings import PlannerSettings
@@ -13,9 +14,19 @@ from pointwork.settings import PlannerSettings
 # Below this an agent has nothing to go by in a piece of text; above the other, one fits for certain.
 NO_FIT, CLEAR_FIT = 0.1, 0.5
 
+# From here on one agent can answer a whole task, however many sentences it has; longer tasks are always planned.
+OUTRIGHT, OUTRIGHT_LENGTH = 0.95, 400
+
 PLAN_TOKENS = 400
 
 Chat = Callable[[ChatRequest], Awaitable[Completion]]
+# A plan of the rules is sound if every step fits an agent this well; after a failure, less will do.
+SURE, ANOTHER = 0.4, 0.2
+
+# Worked examples that a model is shown.
+EXAMPLES = 4
+
+Failed = frozenset[tuple[str, str]]
 Fits = Callable[[str], Awaitable[Mapping[str, float]]]
 
 
@@ -35,31 +46,49 @@ class Planner:
     chat: Chat
     settings: PlannerSettings
 
-    async def plan(self, task: str, *, report: str = "") -> Plan:
+    async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
 
         Args:
             task: the user's words.
             report: after a failure, what is known so far and what is still open; the new plan starts from it.
+            failed: (text, capability) of the subtasks that failed: not to be tried again in the same way.
 
         Raises:
             BudgetExceeded: asking the model can not be paid. Nothing else stops a plan: in the end there are rules.
         """
-        parts = split(task, self.settings.max_subtasks)
         by_rules = self.settings.mode == "rules"
-        if len(parts) == 1 and self.settings.mode == "auto" and not report:
-            return Plan(tuple(await self._with_capabilities(parts)), "instant")
+        whole = Subtask("s1", task.strip(), "", (), answer_type_of(task))
+        if not report and self.settings.mode in ("auto", "rules") and len(task) < OUTRIGHT_LENGTH:
+            fits = await self.fits(task)
+            best = max(fits, key=lambda name: fits[name])
+            if fits[best] >= OUTRIGHT:  # one agent can answer outright: nothing to plan
+                return Plan((replace(whole, capability=best),), "instant")
+        parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
+        author = "instant" if len(parts) == 1 else "splitter"
+        by_itself = len(parts) == 1 and not report
+        changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
+        if self.settings.mode == "auto" and (by_itself or changed):
+            return Plan(tuple(parts), author)
         problems: list[str] = []
         if not by_rules:
             plan = await self._ask(task, report, problems)
-            if plan is not None:
+            if plan is not None and not (sure >= SURE and await self._weakest(plan) < NO_FIT):
                 return plan
-        author = "instant" if len(parts) == 1 else "splitter"
-        return Plan(tuple(await self._with_capabilities(parts)), author, tuple(problems))
+            if plan is not None:
+                problems.append("the model's plan has a step that no agent fits, the rules' plan has none")
+        return Plan(tuple(parts), author, tuple(problems))
+
+    async def _weakest(self, plan: Plan) -> float:
+        """How well an agent fits the step that fits worst."""
+        return min(
+            [max((await self.fits(REFERENCE.sub("12", s.text))).values()) for s in plan.subtasks], default=0.0
+        )
 
     async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
         messages = self._prompt(task, report)
-        for author in ("model", "repaired"):
+        authors: tuple[Author, ...] = ("model", "repaired")
+        for author in authors:
             request = ChatRequest(
                 messages,
                 max_tokens=PLAN_TOKENS,
@@ -95,12 +124,20 @@ class Planner:
             corrected.append(subtask)
         return corrected
 
-    async def _with_capabilities(self, parts: Sequence[Subtask]) -> list[Subtask]:
+    async def _with_capabilities(
+        self, parts: Sequence[Subtask], failed: Failed = frozenset()
+    ) -> tuple[list[Subtask], float]:
+        """The parts with the capability that fits each best, and how well the worst of them fits."""
         found: list[Subtask] = []
+        sure = 1.0
         for part in parts:
-            scores = await self.fits(part.text)
-            found.append(replace(part, capability=max(scores, key=lambda name: scores[name])))
-        return found
+            scores = dict(await self.fits(REFERENCE.sub("12", part.text)))
+            tried = {name for text, name in failed if text == part.text}
+            left = {name: score for name, score in scores.items() if name not in tried} or scores
+            best = max(left, key=lambda name: left[name])
+            sure = min(sure, left[best])
+            found.append(replace(part, capability=best))
+        return found, sure
 
     def _prompt(self, task: str, report: str) -> list[Message]:
         names = list(self.capabilities)
@@ -111,7 +148,7 @@ class Planner:
             f"Capabilities:\n{able}"
         )
         messages = [Message(role="system", content=system)]
-        for question, plan in _examples(names):
+        for question, plan in _examples(names, task):
             messages.append(Message(role="user", content=f"Task: {question}"))
             messages.append(Message(role="assistant", content=json.dumps({"subtasks": plan})))
         content = f"Task: {task}"
@@ -121,8 +158,12 @@ class Planner:
         return messages
 
 
-def _examples(capabilities: Sequence[str]) -> list[tuple[str, list[dict[str, object]]]]:
-    """Two worked examples in the team's own capabilities: one of two steps, one of two independent parts."""
+def _examples(capabilities: Sequence[str], task: str) -> list[tuple[str, list[dict[str, object]]]]:
+    """Worked examples like the task, those of the bank that need no capability which the team lacks."""
+    rows = examples.bank("plans").nearest(task, 3 * EXAMPLES)
+    fitting = [row for row in rows if all(step["capability"] in capabilities for step in row["plan"])][-EXAMPLES:]
+    if len(fitting) >= 2:
+        return [(row["ask"], row["plan"]) for row in fitting]
     first, last = capabilities[0], capabilities[-1]
     return [
         (

@@ -59,8 +59,8 @@ _WRITES = re.compile(
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
 
-# ... and so is a piece of text that fits this much better than the next one, in a sentence that fits this well.
-APART, FITTING = 1.12, 0.75
+# ... and so is the best piece of the asked kind, where its sentence fits this well.
+FITTING = 0.75
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
@@ -69,8 +69,31 @@ _SPELLED = re.compile(
 )
 
 
-async def fits_calculator(text: str, _: ToolContext) -> float:
+_PRICED = re.compile(
+    r"^\W*what\s+(?:is|does|would|will)\s+(?P<n>\d[\d,.]*\d|\d)(?:\s+(?!at\b)\w+)?\s+(?:cost\s+|come\s+to\s+)?at\s+[$€£]?"
+    r"(?P<price>\d[\d,.]*\d|\d)\s*(?:\w+\s+)?(?:an?|per|each|apiece)\b",
+    re.IGNORECASE,
+)
+_THING = re.compile(
+    r"(?<=\d)\s+(?!(?:of|off|to|in|into|as|and|plus|minus|times|divided|by|mod|percent|per)\b)([a-z]+)\b",
+    re.IGNORECASE,
+)
+
+
+def _expression(text: str) -> str:
+    """The expression that a text is, without words for what is counted (``12 crowns * 3``); empty if it is none."""
     if evaluate_text(text) is not None:
+        return text
+    priced = _PRICED.match(text)
+    if priced:
+        return f"{priced['n']} * {priced['price']}"
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    bare = _THING.sub(lambda match: match[0] if moments.unit_of(match[1]) is not None else "", text)
+    return bare if evaluate_text(bare) is not None else ""
+
+
+async def fits_calculator(text: str, _: ToolContext) -> float:
+    if _expression(text):
         return 1.0
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
@@ -86,8 +109,9 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
 
 
 async def prepare_calculator(text: str, _: ToolContext) -> Prepared:
-    if evaluate_text(text) is not None:
-        return Prepared(call=("calculate", {"expression": text}))
+    expression = _expression(text)
+    if expression:
+        return Prepared(call=("calculate", {"expression": expression}))
     plain = _PLAIN_CONVERSION.match(text)
     if plain and re.fullmatch(r"-?[\d.,]+", plain["value"]):  # a bare number has the unit that is asked for
         return Prepared(
@@ -240,6 +264,14 @@ def _first(schema: dict[str, Any]) -> Any:
     return schema["const"] if "const" in schema else schema["enum"][0]
 
 
+# Rows of data are for the agent of tables.
+_DATA = (".csv", ".tsv", ".jsonl", ".ndjson")
+_LOOK_UP = re.compile(
+    r"\b(?:look(?:ing)?\s+up|see|notes?|minutes\s+of|page|handbook|manual|program(?:me)?|code|script|according\s+to|read(?:ing)?)\b",
+    re.IGNORECASE,
+)
+
+
 async def _sentences(text: str, context: ToolContext) -> list[sentences.Sentence]:
     """The sentences of the files that fit a question, best first."""
     root = context.root
@@ -249,7 +281,8 @@ async def _sentences(text: str, context: ToolContext) -> list[sentences.Sentence
     def find() -> list[sentences.Sentence]:
         resolved = root.resolve()
         found = [passage for passage, _ in passages.search(resolved, text, 15)] + passages.alike(resolved, text, 10)
-        return sentences.ranked(text, list(dict.fromkeys(found)), lambda token: passages.idf(resolved, token))
+        prose = [passage for passage in dict.fromkeys(found) if not passage.path.lower().endswith(_DATA)]
+        return sentences.ranked(text, prose, lambda token: passages.idf(resolved, token))
 
     try:
         return (await asyncio.to_thread(find))[:SENTENCES]
@@ -259,7 +292,7 @@ async def _sentences(text: str, context: ToolContext) -> list[sentences.Sentence
 
 async def fits_files(text: str, context: ToolContext) -> float:
     found = await _sentences(text, context)
-    return min(0.9, 0.42 * found[0].score) if found else 0.0
+    return min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
 
 
 async def prepare_files(text: str, context: ToolContext) -> Prepared:
@@ -281,14 +314,13 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
 
 
 def _outright(want: Wanted, pieces: Sequence[spans.Span], found: Sequence[sentences.Sentence]) -> str:
-    """The answer, where one piece of the asked kind stands clearly before the others."""
-    if not pieces or want.kind in ("yes-no", "phrase") or found[0].score < FITTING:
+    """The answer, where a sentence fits and holds pieces of the asked kind: the best of them."""
+    if not pieces or want.kind == "yes-no" or found[0].score < FITTING:
         return ""
     if want.several > 1:
         same = [piece for piece in pieces if piece.sentence.text == pieces[0].sentence.text][: want.several]
         return ", ".join(piece.text for piece in same) if len(same) == want.several else ""
-    clear = len(pieces) == 1 or pieces[0].score >= APART * pieces[1].score
-    return pieces[0].text if clear else ""
+    return pieces[0].text
 
 
 async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str, str]]:

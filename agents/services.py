@@ -11,6 +11,7 @@ from pointwork.memory import Memory
 from pointwork.models import Message
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
+from pointwork.router.settings import Settings as RouterSettings
 from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.tools import ToolContext
@@ -57,6 +58,9 @@ class RunInHand:
     attempts: set[str] = field(default_factory=set[str])
 
 
+# Quality that a minute of waiting must be worth: of arms that are as good, the quicker one.
+LATENCY_WEIGHT = 0.1
+
 # Prompt tokens, completion tokens and seconds of an attempt in each mode, before anything is known of an arm.
 _TYPICAL: dict[Mode, tuple[float, float, float]] = {
     "instant": (400, 40, 1.0),
@@ -88,6 +92,7 @@ class Services:
             seed=settings.router.seed,
             store=store,
             name="team",
+            settings=RouterSettings(latency_weight=LATENCY_WEIGHT),
         )
 
     def _arms_of(self, agent: Agent) -> list[ArmSpec]:

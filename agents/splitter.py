@@ -8,6 +8,7 @@ not fit, and it tells whether a task has more than one part at all.
 import re
 from dataclasses import replace
 
+from pointwork.agents.composing import Steps, compose
 from pointwork.agents.plan import MAX_SUBTASKS, Subtask
 
 _ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
@@ -20,25 +21,52 @@ _QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|why|how|is|are|does|d
 _VERB = (
     r"(?:add|subtract|multiply|divide|convert|calculate|compute|count|sum|find|list|show|give|tell|name|say|write|"
     r"compare|summari[sz]e|explain|describe|translate|read|look|search|round|take|double|halve|sort|check|"
-    r"draft|report|state|determine|estimate|extract|return|print|get|work|use)"
+    r"draft|report|state|determine|estimate|extract|return|print|get|work|use|see|pick|choose|identify)"
 )
 # An order in words not listed above: a first word in its base form, with its object right after it.
 _ORDER = (
     r"(?!(?:in|on|at|by|for|from|to|of|with|as|if|when|while|after|before|until|since|during|under|over|about|into|"
     r"the|an?|this|these|those|its?|he|she|they|we|you|i|there|here|and|or|but|not|all|each|both|every|per)\b)"
-    r"[a-z]+(?<!s)(?<!ed)\s+(?:the|an?|all|each|every|both|any|me|us|my|our|your|its|their|his|her|this|that|these|"
-    r"those|it|them|\{s|\d|[\"'“])"
+    r"[a-z]+(?<!s)(?<!ed)\s+(?:(?:the|an?|all|each|every|both|any|me|us|my|our|your|its|their|his|her|this|that|these|"
+    r"those|it|them)\b|\{s|[\"'“])"
 )
-_ASKS = re.compile(rf"\b(?:{_QUESTION_WORD}|{_VERB})\b|\?|^{_ORDER}", re.IGNORECASE)
-_AND = re.compile(rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})", re.IGNORECASE)
+# A part asks if it is a question or begins as an order: "Three friends add a tip" only tells.
+_LEAD = (
+    r"\W*(?:(?:and|or|but|so|then|also|now|next|first|second|finally|please|i\s+(?:need|want|"
+    r"would\s+like)(?:\s+to\s+know)?|can\s+you|could\s+you)\b[\s,:]*)*"
+)
+_ASKS = re.compile(
+    rf"\?|^{_LEAD}(?:(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})|^{_LEAD}(?:in|on|at|by|for|from|to|of|with|until|since)\s+(?:which|what|whom|how)\b",
+    re.IGNORECASE,
+)
+_AND = re.compile(
+    rf",?\s+and\s+(?:also\s+)?(?=(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER}|(?:in|on|at|by|for|from|to|until|since)\s+(?:which|what|whom)\b)",
+    re.IGNORECASE,
+)
 # "this" and "that" alone, not "this project": then they stand for what was found before.
 _AFTER = r"(?:by|from|to|with|in|into|and|or|as|at|on|for|plus|minus|times|again|too)"
 _ALONE = rf"(?:that|this)(?=\s*(?:[.,;?!)]|$)|\s+{_AFTER}\b)"
 _FOUND = r"(?:result|answer|sum|total|number|value|product|difference|amount|figure|average|outcome)"
-_BACK = re.compile(rf"\b(?:it|{_ALONE}|them|those|these|(?:the|that|this)\s+{_FOUND})\b", re.IGNORECASE)
+_THAT_ONE = (
+    r"(?:that|this|the\s+same)\s+(?:person|one|boat|customer|member|place|item|book|title|"
+    r"product|day|month|year|date|man|woman|table|team|[a-z]+(?=['’]s\b))"
+)
+_BACK = re.compile(
+    rf"\b(?:it|its|his|her|he|she|{_ALONE}|{_THAT_ONE}|them|their|they|those|these|(?:the|that|this)\s+{_FOUND})\b",
+    re.IGNORECASE,
+)
+_OWNS = re.compile(r"\b(?:its|his|her|their)\b(?=\s+[a-z])", re.IGNORECASE)
 _BACK_VALUE = re.compile(
-    rf"\b(?:it|{_ALONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b"
-    r"(?!\s+(?:is|was|are|were)\b)",
+    rf"\b(?:it|he|she|{_ALONE}|{_THAT_ONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b",
+    re.IGNORECASE,
+)
+# What says only how to answer: "Give the number." It is no step.
+_SHAPE = re.compile(
+    r"(?:^|(?<=[.?!;,])\s+)(?:and\s+)?(?:please\s+)?(?:answer|reply|respond)\s+(?:only\s+|just\s+)?(?:with|in)\b[^.?!]*[.?!]?\s*$|"
+    r"(?:^|(?<=[.?!;,])\s+)(?:just\s+|only\s+)?(?:give|state|say)\s+(?:me\s+)?(?:just\s+|only\s+)?(?:the|a)\s+(?:number|name|date|amount|answer|year|"
+    r"figure|result|time|total)\s*(?:only)?[.?!]?\s*$|"
+    r"(?:^|(?<=[.?!;,])\s+)(?:and\s+)?(?:round(?:ed)?\s+(?:it\s+|this\s+|the\s+result\s+)?(?:up\s+|down\s+)?to|to\s+the\s+nearest|(?:give|with|to|use)\s+"
+    r"(?:me\s+)?(?:one|two|three|\d)\s+decimals?|(?:one|two|three|\d)\s+decimals?)\b[^.?!]*[.?!]?\s*$",
     re.IGNORECASE,
 )
 
@@ -48,20 +76,45 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
     What is over ``max_subtasks`` goes, whole, into the last one.
     """
-    parts = _parts(task.strip()) or [task.strip()]
+    parts = _parts(_SHAPE.sub("", task.strip()).strip() or task.strip()) or [task.strip()]
+    if len(parts) == 1 and max_subtasks > 2 and (nested := compose(parts[0])) is not None:
+        return _nested(nested)
     if len(parts) > max_subtasks:
         parts = [*parts[: max_subtasks - 1], " ".join(parts[max_subtasks - 1 :])]
     subtasks: list[Subtask] = []
     for number, part in enumerate(parts, 1):
         text, needs = part, ()
+        if number > 1 and _VALUE_ASKED.match(parts[number - 2]) and (name := _named(parts[number - 2])):
+            part = text = _PERSONAL.sub(name, part, count=1)  # the answer is a value, so "she" is whom it was about
         if number > 1 and _BACK.search(part):
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it
-            text = _BACK_VALUE.sub(f"{{s{number - 1}}}", part, count=1)
+            text, filled = _BACK_VALUE.subn(f"{{s{number - 1}}}", part, count=1)
+            if not filled:
+                text = _OWNS.sub(f"{{s{number - 1}}}'s", part, count=1)
         subtasks.append(Subtask(f"s{number}", text, "", needs, answer_type_of(part)))
     if len(subtasks) == 1:
-        return [replace(subtasks[0], text=task.strip())]
+        return [replace(subtasks[0], text=_SHAPE.sub("", task.strip()).strip() or task.strip())]
     return subtasks
+
+
+_VALUE_ASKED = re.compile(
+    r"\W*(?:when|how\s+\w+|at\s+what\s+time|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
+)
+_PERSONAL = re.compile(r"\b(?:he|she|it|they)\b", re.IGNORECASE)
+
+
+def _named(part: str) -> str:
+    """The name that a part speaks of, with its article; empty without one."""
+    found = re.findall(r"(?<!^)\b((?:the\s+)?[A-Z][\w-]+(?:\s+[A-Z][\w-]+)*)(?:['’]s)?\b", part)
+    return found[-1] if found else ""
+
+
+def _nested(steps: Steps) -> list[Subtask]:
+    return [
+        Subtask(f"s{number}", text, "", tuple(f"s{n}" for n in needs), answer_type_of(text))
+        for number, (text, needs) in enumerate(steps, 1)
+    ]
 
 
 def answer_type_of(text: str) -> str:

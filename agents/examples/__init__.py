@@ -1,4 +1,4 @@
-"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``.
+"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``, ``plans``.
 
 A small model copies the form of what it is shown; a large one needs none of this and is not hurt by it. Written for
 this purpose: none is taken from a benchmark.
@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pointwork.embedding import HashingEmbedder
-
-DIMS = 256
+from pointwork.embedding import default_embedder
 
 
 class Bank:
@@ -26,7 +24,7 @@ class Bank:
 
     def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
         self.rows = list(rows)
-        self._embedder = HashingEmbedder(dims=DIMS)
+        self._embedder = default_embedder()
         self._vectors = self._embedder.embed([row["ask"] for row in self.rows])
 
     def nearest(self, text: str, k: int) -> list[dict[str, Any]]:

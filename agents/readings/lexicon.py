@@ -30,7 +30,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
         "length long m metres meters duration hours minutes pages km miles",
     ),
     "duration": (
-        "long longer longest short shorter shortest quick quickest lasted last duration take took "
+        "long longer longest short shorter shortest quick quickest lasted duration take took "
         "spent time hour minute",
         "duration hours minutes seconds time length days nights",
     ),
@@ -89,6 +89,8 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
 # Words of one family that no stemmer brings together.
 _FAMILIES = (
     "pay paid payment unpaid payments",
+    "max maximum highest",
+    "min minimum lowest",
     "sell sold sale sales seller",
     "buy bought purchase purchased buyer",
     "lend lent loan loaned borrow borrowed borrower",
@@ -185,12 +187,19 @@ QUANTITIES = stems(
     "quantity qty amount unit units pieces hand stock count number hours nights days weeks weekly "
     "copies tickets sold on_hand"
 )
-PRICES = stems("price cost wage fee fare rate charge hourly tariff rent")
+# What adds up over rows; prices, ages and temperatures do not.
+ADDITIVE = stems(
+    "takings revenue income amount total sales earnings turnover receipts proceeds quantity qty "
+    "units pieces passengers visitors guests "
+    "people persons attendees hours minutes frames distance rain rainfall sold copies"
+)
+PRICES = stems("price cost wage fee fare rate charge tariff rent salary")
 
 COMPARED = re.compile(
     r"\b(?P<op>more than|greater than|higher than|larger than|bigger than|longer than|heavier than|taller than|"
     r"warmer than|colder than|older than|later than|over|above|exceed(?:s|ed|ing)?|beyond|"
     r"less than|fewer than|lower than|smaller than|shorter than|lighter than|cheaper than|earlier than|under|below|"
+    r"[a-z]+er than|"
     r"at least|no less than|no fewer than|from|at most|no more than|up to|not more than|a maximum of|a minimum of|"
     r"after|since|before|until|till|by the end of|exactly|equal to|priced at|of)\s+(?:the\s+)?(?:year\s+)?"
     r"(?P<value>[$€£]?\s?\d[\d,]*(?:\.\d+)?%?|\{\w+\})(?P<or>\s+(?:or|and)\s+(?:more|over|above|less|fewer|under|below|older|later|earlier))?",
@@ -201,7 +210,8 @@ OR_MORE = re.compile(
     re.I,
 )
 ABOVE = re.compile(
-    r"more|greater|higher|larger|bigger|longer|heavier|taller|warmer|over|above|exceed|beyond|later|after", re.I
+    r"more|greater|higher|larger|bigger|longer|heavier|taller|warmer|over|above|exceed|beyond|later|after|er than",
+    re.I,
 )
 BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
 

@@ -176,7 +176,7 @@ def _operator(word: str, tail: str) -> str:
         return "<="
     if word in ("from", "of"):
         return ">=" if re.search(r"more|over|above|older|later", tail) else "<=" if tail else ""
-    return ">" if lexicon.ABOVE.search(word) else "<"
+    return "<" if lexicon.BELOW.search(word) else ">"
 
 
 def _inside(word: Word, spans: list[tuple[int, int]]) -> bool:

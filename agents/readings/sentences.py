@@ -139,7 +139,9 @@ def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], floa
     return sorted(scored, key=lambda sentence: -sentence.score)
 
 
-_ASKING = lexicon.stems("name tell give find show list many much number say know look person people thing")
+_ASKING = lexicon.stems(
+    "see look notes note name tell give find show list many much number say know look person people thing"
+)
 
 
 _vectors: dict[str, npt.NDArray[np.float32]] = {}

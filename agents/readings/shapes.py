@@ -96,7 +96,9 @@ def _noun_phrase(view: View, start: int) -> list[int]:
 
 
 def _is_key(view: View, column: Column) -> bool:
-    return bool({"id", "no", "nr", "number"} & set(name_stems(column.name))) and column.distinct == view.info.rows
+    names = set(name_stems(column.name))
+    own = {"id", "no", "nr", "number", *name_stems(view.info.name)}
+    return bool(own & names) and column.distinct == view.info.rows
 
 
 def _measure(view: View, *, but: str = "") -> str | None:
@@ -186,7 +188,8 @@ def _is_measured_name(view: View, i: int) -> bool:
     """``max`` in ``max_c`` names a column: then it is no superlative by itself."""
     word = view.question.words[i]
     return word.stem in ("max", "min", "maximum", "minimum") and any(
-        view.links[c.name].get(i, 0.0) == 1.0 for c in view.info.columns
+        view.links[c.name].get(i, 0.0) >= 0.8 and {"max", "min"} & set(name_stems(c.name))
+        for c in view.info.columns
     )
 
 
@@ -280,7 +283,7 @@ def _asked(view: View, at: int | None = None) -> Column | None:
             mentioned, default=0.0
         )
     best = max(open_columns, key=lambda c: scores[c.name])
-    if scores[best.name] >= 0.5:
+    if scores[best.name] >= 0.45:
         return best
     if at is not None or places:
         named = _row_name(view)
@@ -334,6 +337,9 @@ def _lookup(view: View) -> Shape | None:
             return None
         asked = measure
     view.explain(view.links[asked.name])
-    if asked.kind == "number" and view.at(lexicon.TOTAL):
+    adds_up = bool(lexicon.ADDITIVE & set(name_stems(asked.name))) and not lexicon.PRICES & set(
+        name_stems(asked.name)
+    )
+    if asked.kind == "number" and (view.at(lexicon.TOTAL) or adds_up):
         return {"aggregate": "sum", "column": asked.name}, None, False
     return {"column": asked.name}, None, False

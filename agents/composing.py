@@ -1,0 +1,182 @@
+"""Nested questions as steps: what is computed with something that has first to be found.
+
+``a quarter of what the north line took in`` is a question within a calculation. The rules here know how people
+speak of a part, a distance, a sum or a price, and leave the phrase inside as a step of its own. They look at words
+only; what a phrase means is for the agent that gets it.
+"""
+
+import re
+
+_FRACTIONS = {
+    "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3", "one third": "1/3", "two thirds": "2/3",
+    "a quarter": "1/4", "one quarter": "1/4", "three quarters": "3/4", "a fifth": "1/5", "one fifth": "1/5",
+    "a tenth": "1/10", "one tenth": "1/10", "twice": "2 *", "double": "2 *", "three times": "3 *",
+    "four times": "4 *",
+}  # fmt: skip
+_NUMBER = r"\d[\d,]*(?:\.\d+)?"
+# A phrase that has to be looked up: it names something and holds no sum of its own.
+_PHRASE = r"(?P<x>(?:what|the|all|our|its|her|his|their|how|everything|[A-Z])[^?.;]*?)"
+_END = r"(?=\s*(?:[?.;,]|$|\s(?:goes|go|is|are|was|were|will|belongs?|to the)\b))"
+
+_FRACTION = "|".join(sorted(_FRACTIONS, key=len, reverse=True))
+_PART = re.compile(
+    rf"\b(?P<f>(?<!^)(?:twice|double|three times|four times)|(?:{_FRACTION}|{_NUMBER}\s?(?:%|"
+    rf"percent|per\s?cent))\s+of)"
+    rf"\s+{_PHRASE}{_END}",
+    re.IGNORECASE,
+)
+_DISTANCE = re.compile(
+    r"\b(?:difference|gap|time|days|distance)\s+(?:\w+\s+)?between\s+(?P<a>[^?.;]+?)\s+and\s+(?P<b>[^?.;]+?)\s*(?:[?.;]|$)",
+    re.IGNORECASE,
+)
+_APART = re.compile(
+    r"\bhow\s+(?:far|many\s+\w+)\s+apart\s+(?:are|were|is|was)\s+(?:the\s+)?(?P<a>[^?.;]+?)\s+and\s+(?:the\s+)?(?P<b>\w+)\s+(?P<rest>[^?.;]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+_THAN = re.compile(
+    r"\b(?:how\s+much|by\s+how\s+much|how\s+many\s+(?P<unit>[\w-]+))\s+(?P<way>more|less|longer|shorter|higher|lower|older|younger|heavier|"
+    r"lighter|cheaper|dearer|warmer|colder|faster|slower|bigger|larger|smaller|fewer|further|earlier|later|wider|taller|deeper)"
+    r"(?:\s+(?P<noun>[\w-]+))?\s+(?P<verb>is|was|are|were|does|did|do|has|have|had|costs?|takes?)\s+(?P<a>[^?.;]+?)\s+than\s+(?P<b>[^?.;]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+_PERCENT_ABOVE = re.compile(
+    r"\b(?:by\s+)?(?:what|how\s+many)\s+(?:percentage|percent|per\s?cent)\s+(?:is|was|are|were|does|did|do)\s+(?P<a>[^?.;]+?)\s+"
+    r"(?:above|over|below|under|higher\s+than|lower\s+than|more\s+than|less\s+than|exceed|dearer\s+than|cheaper\s+than|larger\s+than|smaller\s+than)\s+"
+    r"(?P<b>[^?.;]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+_PERCENT_OF = re.compile(
+    r"\b(?:what|how\s+many)\s+(?:percentage|percent|per\s?cent|share)\s+of\s+(?P<b>[^?.;]+?)\s+(?:is|was|are|were|does|did)\s+(?P<a>[^?.;]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+_SHIFT = re.compile(
+    r"\b(?P<p>(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\s+(?:days?|weeks?|fortnights?|months?|years?|hours?|minutes?))\s+"
+    r"(?P<way>after|before)\s+(?P<x>(?!that\b|this\b|it\b|\{)[^?.;,\d]+?)\s*(?:[?.;,]|$)",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    rf"\bat\s+(?P<n>{_NUMBER})\s+(?P<a>[a-z]+)\s+(?:an?|per|each|every)\s+(?P<b>[a-z]+)\b,?", re.IGNORECASE
+)
+_PRICE = re.compile(
+    rf"(?:,?\s*(?:and\s+)?what\s+(?:is|does|would)\s+that\s+(?:cost\s+)?|,\s*)?\bat\s+(?P<c>[$€£])?\s?(?P<n>{_NUMBER})\s*(?:crowns?|euros?|dollars?|pounds?)?\s+(?:an?|per|each|apiece)\b(?:\s+\w+)?",
+    re.IGNORECASE,
+)
+
+Steps = list[tuple[str, tuple[int, ...]]]
+"""Texts of steps with the numbers (from 1) of the steps they need; ``{s1}`` stands for an answer."""
+
+
+def compose(text: str) -> Steps | None:
+    """The steps of a nested question, or None if it is not nested in a way that is known here."""
+    for rule in (_percent, _than, _between, _part, _shift, _rate):
+        steps = rule(text)
+        if steps is not None:
+            return steps
+    return None
+
+
+def _found(phrase: str) -> str:
+    """A phrase as a question of its own."""
+    phrase = phrase.strip(" ,.;?")
+    if re.match(r"(?:what|which|who|how|when|where)\b", phrase, re.IGNORECASE):
+        return f"{phrase[0].upper()}{phrase[1:]}?"
+    return f"What is {phrase}?"
+
+
+def _part(text: str) -> Steps | None:
+    match = _PART.search(text)
+    if match is None or _counts_inside(match["x"]) or _counts_inside(text[: match.start()] + text[match.end() :]):
+        return None
+    written = re.sub(r"\s+", " ", match["f"].lower()).removesuffix(" of")
+    fraction = _FRACTIONS.get(written) or re.sub(r"\s?(?:percent|per\s?cent)", "%", written)
+    joint = " " if fraction.endswith("*") else " of "
+    return [(_found(match["x"]), ()), (f"{fraction}{joint}{{s1}}", (1,))]
+
+
+def _counts_inside(phrase: str) -> bool:
+    """Whether a phrase is a sum itself: a number of things that the question gives."""
+    return bool(
+        re.search(
+            rf"(?<![\w-]){_NUMBER}(?![\w-])", re.sub(r"\b(?:1[5-9]|20)\d\d\b|\d+\s+[A-Z]\w+\s+\d{4}", "", phrase)
+        )
+    )
+
+
+def _than(text: str) -> Steps | None:
+    match = _THAN.search(text)
+    if match is None or _counts_inside(match["a"] + match["b"]):
+        return None
+    what = _MEASURES.get(match["way"].lower(), "")
+    noun = match["noun"] or match["unit"] or ""
+    ask = (
+        f"How {what} {match['verb']}"
+        if what
+        else f"How many {noun} {match['verb']}"
+        if noun
+        else f"What {match['verb']}"
+    )
+    return [
+        (f"{ask} {match['a'].strip()}?", ()),
+        (f"{ask} {match['b'].strip()}?", ()),
+        ("abs({s1} - {s2})", (1, 2)),
+    ]
+
+
+_MEASURES = {
+    "longer": "long", "shorter": "long", "higher": "high", "lower": "high", "older": "old", "younger": "old",
+    "heavier": "heavy", "lighter": "heavy", "warmer": "warm", "colder": "warm", "faster": "fast", "slower": "fast",
+    "bigger": "big", "larger": "large", "smaller": "large", "further": "far", "wider": "wide", "taller": "tall",
+    "deeper": "deep", "cheaper": "much", "dearer": "much",
+}  # fmt: skip
+
+
+def _between(text: str) -> Steps | None:
+    match = _APART.search(text)
+    if match is not None:
+        first, second, rest = match["a"].strip(), match["b"].strip(), match["rest"].strip()
+        return [
+            (f"What was the {first} {rest}?", ()),
+            (f"What was the {second} {rest}?", ()),
+            ("abs({s2} - {s1})", (1, 2)),
+        ]
+    match = _DISTANCE.search(text)
+    if match is None or re.search(r"\d", match["a"] + match["b"]):
+        return None
+    kind = match[0].split()[0].lower()
+    if kind == "days":
+        return [
+            (f"On what date was {match['a']}?", ()),
+            (f"On what date was {match['b']}?", ()),
+            ("days between {s1} and {s2}", (1, 2)),
+        ]
+    return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("abs({s1} - {s2})", (1, 2))]
+
+
+def _percent(text: str) -> Steps | None:
+    match = _PERCENT_ABOVE.search(text)
+    if match is not None and not _counts_inside(match["a"] + match["b"]):
+        return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("abs({s1} - {s2}) / {s2} * 100", (1, 2))]
+    match = _PERCENT_OF.search(text)
+    if match is not None and not _counts_inside(match["a"] + match["b"]):
+        return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("{s1} / {s2} * 100", (1, 2))]
+    return None
+
+
+def _shift(text: str) -> Steps | None:
+    match = _SHIFT.search(text)
+    if match is None or re.match(r"(?:the\s+)?(?:sub|begin|start|end)\w*$", match["x"]):
+        return None
+    return [(f"On what date is {match['x'].strip()}?", ()), (f"{match['p']} {match['way'].lower()} {{s1}}", (1,))]
+
+
+def _rate(text: str) -> Steps | None:
+    """``At 40 pages an hour, how many hours …``: what is there, divided by the rate; with a price, multiplied."""
+    match = _RATE.search(text)
+    if match is not None:
+        rest = (text[: match.start()] + text[match.end() :]).strip(" ,")
+        if re.search(rf"\bhow\s+(?:many\s+{match['b']}s?|long)\b", rest, re.IGNORECASE):
+            inner = re.sub(
+                rf"\bhow\s+(?:many\s+{match['b']}s?|long)\b", f"how many {match['a']}", rest, flags=re.IGNORECASE
+            )
+            return [(inner[0].upper() + inner[1:], ()), (f"{{s1}} / {match['n']}", (1,))]
+    return None
