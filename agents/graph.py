@@ -58,7 +58,8 @@ def next_step(services: Services, state: State) -> list[Send] | str:
         if tried["status"] == "denied":
             continue
         excluded = [*tried["excluded"], tried["arm"]]
-        others = set(services.candidates(subtask.capability, again=True)) - set(excluded)
+        capability = tried.get("capability", subtask.capability)
+        others = set(services.candidates(capability, again=True)) - set(excluded)
         if tried["attempt"] < MAX_TRIES and others:
             sends.append(_send(state, subtask, answers, tried["attempt"] + 1, excluded))
         else:
@@ -83,6 +84,7 @@ def _send(state: State, subtask: Subtask, answers: dict[str, str], attempt: int,
             "answers": {need: answers[need] for need in subtask.needs},
             "facts": [*state.get("known", []), *facts],
             "excluded": excluded,
+            "late": Plan.from_json(state["plan"]).author == "splitter",  # rules chose before the answers were known
             "root": state.get("root"),
             "thread": state.get("thread"),
         },

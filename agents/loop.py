@@ -122,6 +122,8 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         named = next(tool for tool in (*tools, *job.agent.tools, *builtin_tools().values()) if tool.name == name)
         result = await _try_call(job, named, arguments, attempt)
         if result is not None:
+            # how the question was read: its numbers and dates as the call has them
+            attempt.evidence.append(("reading:question", ", ".join(str(v) for v in arguments.values() if v)))
             result = replace(result, answer=_read_out(prepared, result))
     if result is None and tools:
         result = await _ask_call(job, prepared, tools, shown, attempt)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from langgraph.config import get_stream_writer
@@ -103,6 +103,8 @@ class Nodes:
         name = f"{key}#{number}"
         subtask = Subtask.from_json(payload["subtask"])
         question = fill_references(subtask.text, payload["answers"])
+        if payload["answers"] and payload.get("late"):
+            subtask = replace(subtask, capability=await self._fitting(payload, subtask, question))
         account, arm, decision, propensity, replay = self._route(payload, subtask, question, name)
         recall = services.memory.recall(
             question,
@@ -137,6 +139,7 @@ class Nodes:
             "usd": 0.0,
             "seconds": 0.0,
             "excluded": payload["excluded"],
+            "capability": subtask.capability,
         }
         started = time.time()
         spent: list[int] = []
@@ -161,6 +164,13 @@ class Nodes:
             self.turns.took(arm.agent.name, len(spent))
         services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
+
+    async def _fitting(self, payload: dict[str, Any], subtask: Subtask, question: str) -> str:
+        """The capability that fits a step best now that the answers in it are known."""
+        services = self.services
+        scores = await services.fits(question, services.tool_context(payload["root"], payload["thread"]))
+        best = max(scores, key=lambda name: scores[name])
+        return best if scores[best] > scores.get(subtask.capability, 0.0) else subtask.capability
 
     def _route(
         self, payload: dict[str, Any], subtask: Subtask, question: str, name: str

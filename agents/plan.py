@@ -14,6 +14,14 @@ ANSWER_TYPES = ("text", "number", "date", "list", "yes-no")
 
 MAX_SUBTASKS = 8
 
+# Share of a plan's words that need not be the task's.
+NOVEL = 0.6
+
+# Share of the task's words that the subtasks must speak of.
+COVERED = 0.45
+
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
+
 # {s1} in a subtask's text stands for the answer of subtask s1.
 REFERENCE = re.compile(r"\{(s\d+)\}")
 
@@ -102,13 +110,14 @@ def plan_schema(capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS) -
 
 
 def read_plan(
-    value: Any, task: str, capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS
+    value: Any, task: str, capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS, known: str = ""
 ) -> list[Subtask]:
     """Subtasks from a model's JSON, checked.
 
     A plan fits if it has 1 to ``max_subtasks`` subtasks, its dependencies point backwards, its capabilities exist,
-    no subtask says the same as another, every subtask is about the task, and together they lose no number and no
-    quoted or capitalised name of it.
+    no subtask says the same as another, every subtask is about the task, they bring in no number and few words that
+    are neither in the task nor in what is known from an earlier plan, and together they lose no number and no quoted
+    or capitalised name of the task.
 
     Raises:
         PlanError: it does not fit; the message lists every reason.
@@ -136,6 +145,17 @@ def read_plan(
                 answer_type=str(row.get("answer", "text")),
             )
         )
+    said = " ".join(REFERENCE.sub(" ", subtask.text) for subtask in subtasks)
+    strange = sorted(set(_NUMBERS.findall(said)) - set(_NUMBERS.findall(f"{task} {known}")))
+    if strange:
+        problems.append(f"the task does not speak of {', '.join(strange)}")
+    about = [word for word in tokenize(said) if not word.isdigit()]
+    new = [word for word in about if word not in set(tokenize(f"{task} {known}"))]
+    if len(new) > NOVEL * len(about):
+        problems.append("most words of the subtasks are not the task's")
+    asked = {word for word in tokenize(task) if not word.isdigit()}
+    if not known and len(asked & set(about)) < COVERED * len(asked):
+        problems.append("the subtasks leave out most of the task")
     lost = sorted(_marks(task) - _marks(" ".join(subtask.text for subtask in subtasks)))
     if lost:
         problems.append(f"the subtasks leave out {', '.join(lost)}")

@@ -100,7 +100,9 @@ class Planner:
                 problems.append(f"the planner's model did not answer: {error}")
                 return None
             try:
-                subtasks = read_plan(_parse(text), task, list(self.capabilities), self.settings.max_subtasks)
+                subtasks = read_plan(
+                    _parse(text), task, list(self.capabilities), self.settings.max_subtasks, known=report
+                )
             except PlanError as error:
                 problems.append(str(error))
                 messages = [

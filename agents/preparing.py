@@ -168,6 +168,8 @@ async def fits_tables(text: str, context: ToolContext) -> float:
     if not read:
         return 0.0
     best = read[0]
+    if best.score < CLEAR:
+        return 0.6 * best.score
     bound = sum(bool(best.arguments.get(f"{part}_column")) for part in ("where", "and", "also"))
     named = any(re.search(rf"\b{re.escape(Path(t.source.path).name)}\b", text) for t in await _tables(context))
     return min(0.97, best.score + (0.1 if bound > 1 else 0.0) + (0.3 if named else 0.0))
@@ -302,6 +304,9 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     want = wanted(text)
     pieces = spans.candidates(text, want, found)
     shown: dict[str, str] = {}
+    for piece in pieces[:1]:
+        if piece.text not in piece.sentence.text:  # it is whom the sentence before speaks of
+            shown[f"{piece.sentence.before} {piece.sentence.text}"] = piece.sentence.source
     for sentence in (
         sorted({p.sentence.text: p.sentence for p in pieces[:3]}.values(), key=lambda s: -s.score) + found[:3]
     ):

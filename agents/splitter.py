@@ -57,7 +57,7 @@ _BACK = re.compile(
 )
 _OWNS = re.compile(r"\b(?:its|his|her|their)\b(?=\s+[a-z])", re.IGNORECASE)
 _BACK_VALUE = re.compile(
-    rf"\b(?:it|he|she|{_ALONE}|{_THAT_ONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b",
+    rf"\b(?:it|he|she|they|them|{_ALONE}|{_THAT_ONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b",
     re.IGNORECASE,
 )
 # What says only how to answer: "Give the number." It is no step.
@@ -90,6 +90,8 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it
             text, filled = _BACK_VALUE.subn(f"{{s{number - 1}}}", part, count=1)
+            if filled and not _named(part) and (name := _named(parts[number - 2])):
+                text = f"{text.rstrip('?. ')} ({name})?"  # of whom or what the answer was goes on
             if not filled:
                 text = _OWNS.sub(f"{{s{number - 1}}}'s", part, count=1)
         subtasks.append(Subtask(f"s{number}", text, "", needs, answer_type_of(part)))

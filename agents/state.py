@@ -1,6 +1,6 @@
 """The graph's state: plain JSON types only, so that any checkpointer can keep it."""
 
-from typing import Annotated, Any, Required, TypedDict, cast
+from typing import Annotated, Any, NotRequired, Required, TypedDict, cast
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -62,6 +62,7 @@ class Try(TypedDict):
             ``denied`` (a person refused a tool call: that is final).
         checked: the verify node has seen it.
         why: why it is not ok.
+        capability: what it was tried as, where that was chosen after the answers it builds on.
     """
 
     key: str
@@ -83,6 +84,7 @@ class Try(TypedDict):
     usd: float
     seconds: float
     excluded: list[str]
+    capability: NotRequired[str]
 
 
 def updated(tried: Try, **values: Any) -> Try:

@@ -244,7 +244,7 @@ def years_of(root: Path, info: TableInfo, column: Column) -> tuple[int, ...]:
     return tuple(int(row[0]) for row in open_database(root.resolve(), (info.source,)).query(sql, 10).rows)
 
 
-AGGREGATES = ("none", "count", "distinct", "sum", "avg", "min", "max", "median")
+AGGREGATES = ("none", "count", "distinct", "percent", "sum", "avg", "min", "max", "median")
 COMPARED = ("=", "!=", ">", ">=", "<", "<=")
 OPERATORS = (*COMPARED, "contains", "empty", "not empty")
 

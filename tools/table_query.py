@@ -106,8 +106,10 @@ def compile_query(info: TableInfo, query: Query, database: Database) -> Compiled
         notes.append("grouped rows are counted")
     if aggregate == "none":
         return _rows(info, query, condition, where, notes)
-    value, label, column = _aggregate(info, aggregate, query.column, notes)
     table = quote_name(info.name)
+    if aggregate == "percent":
+        return _percent(table, conditions, where, notes)
+    value, label, column = _aggregate(info, aggregate, query.column, notes)
     if not query.group_by.strip():
         extreme = column if aggregate in ("min", "max") else ""
         sql = f"SELECT {value} AS {quote_name(label)} FROM {table}{condition}"  # noqa: S608
@@ -121,6 +123,16 @@ def compile_query(info: TableInfo, query: Query, database: Database) -> Compiled
         f"GROUP BY 1 ORDER BY {direction} LIMIT {query.limit}"
     )
     return Compiled(sql, condition, f"{label} by {name}", where, notes)
+
+
+def _percent(table: str, conditions: list[str], where: str, notes: list[str]) -> Compiled:
+    """Of a hundred rows that meet all conditions but the last, how many meet that too."""
+    if not conditions:
+        raise ToolError("percent needs a condition: which rows are to be counted")
+    base = f" WHERE {' AND '.join(conditions[:-1])}" if len(conditions) > 1 else ""
+    value = f"100.0 * count(*) FILTER (WHERE {conditions[-1]}) / count(*)"
+    sql = f"SELECT {value} AS {quote_name('percent')} FROM {table}{base}"  # noqa: S608
+    return Compiled(sql, base, "percent", where, notes, scalar=True)
 
 
 def _same_column(info: TableInfo, name: str, group: str) -> bool:

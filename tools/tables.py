@@ -35,7 +35,7 @@ MAX_CHOICES = 60
 MAX_TEXT = 8_000
 _USED = 5  # rows that an aggregate rests on, in its evidence
 
-Aggregate = Literal["none", "count", "distinct", "sum", "avg", "min", "max", "median"]
+Aggregate = Literal["none", "count", "distinct", "percent", "sum", "avg", "min", "max", "median"]
 Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains", "empty", "not empty"]
 Order = Literal["none", "asc", "desc"]
 _SYNONYMS = {
@@ -212,7 +212,8 @@ def query_table(
 
     Args:
         table: the table's name
-        aggregate: none gives rows; the others compute one value, or one per group; distinct counts different values
+        aggregate: none gives rows; the others compute one value, or one per group; distinct counts different values;
+            percent is how many of a hundred rows that meet the other conditions meet the last
         column: the column to compute or show, or a product of two such as price * amount; empty is all
         group_by: one answer per value of this column; year(COLUMN) and month(COLUMN) work for dates
         where_column: only rows where this column...

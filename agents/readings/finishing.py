@@ -19,9 +19,10 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     """
     if len(answer) > 120:
         return None
-    rated = next((call for text in seen if (call := _rated(question, answer, text)) is not None), None)
-    if rated is not None:
-        return rated
+    for rule in (_rated, _each, _range):
+        for text in seen:
+            if (call := rule(question, answer, text)) is not None:
+                return call
     if moments.WEEKDAY.search(question) and (day := _date_in(answer)):
         return Reading("date_math", {"operation": "weekday", "date": day, "other": ""}, 1.0)
     asked = moments.asked_unit(question)
@@ -56,6 +57,46 @@ def _rated(question: str, answer: str, text: str) -> Reading | None:
     return Reading(
         "calculate", {"expression": f"{number}{suffix} * (({asked[0][2]}) / ({per} {place['unit']}))"}, 1.0
     )
+
+
+def _each(question: str, answer: str, text: str) -> Reading | None:
+    """``42 panels of 410 watts each``, asked of all together."""
+    place = re.search(
+        rf"(?P<n>\d[\d,]*)\s+(?:[\w-]+\s+){{1,3}}(?:of|at|with|for)\s+{re.escape(answer)}\s+(?:each|apiece)\b", text
+    )
+    if place is None or not re.search(
+        r"\b(?:all|together|total|altogether|in all|combined|whole)\b", question, re.IGNORECASE
+    ):
+        return None
+    asked = moments.asked_unit(question)
+    to = (
+        f" to {asked[0]}" if asked is not None and moments.conversion(f"{answer} in {asked[0]}") is not None else ""
+    )
+    return Reading("calculate", {"expression": f"{place['n'].replace(',', '')} * {answer}{to}"}, 1.0)
+
+
+def _range(question: str, answer: str, text: str) -> Reading | None:
+    """``from 29 March to 27 October``, asked how many days it lasts; a missing year is the question's."""
+    unit = re.search(r"\bhow\s+many\s+(days|weeks|months)\b|\bhow\s+(long)\b", question, re.IGNORECASE)
+    found = [date for date in Question(text).dates if date.day and date.month]
+    years = [date.year for date in Question(question).dates if date.year] or [
+        date.year for date in found if date.year
+    ]
+    if unit is None or len(found) != 2 or not years or not _LASTS.search(question):
+        return None
+    if not re.fullmatch(r"\W*(?:to|until|till|and|through|-|–)\W*", text[found[0].end : found[1].start].strip()):
+        return None
+    first, last = (f"{date.year or years[0]:04}-{date.month:02}-{date.day:02}" for date in found)
+    both = moments.BOTH.search(question)
+    other = last if both or not unit[1] else f"{last} in {unit[1].lower()}"
+    return Reading(
+        "date_math",
+        {"operation": "difference_inclusive" if both else "difference", "date": first, "other": other},
+        1.0,
+    )
+
+
+_LASTS = re.compile(r"\b(?:lasts?|long|runs?|takes?|open|season|days|weeks|months)\b", re.IGNORECASE)
 
 
 def _date_in(answer: str) -> str:

@@ -155,6 +155,7 @@ TOTAL = re.compile(
     re.I,
 )
 COUNT = re.compile(r"\b(?:how many|number of|count(?:s|ed)?|how often|how many times|no\. of)\b", re.I)
+PERCENT = re.compile(r"\b(?:percent(?:age)?|per\s?cent|%|what share|which share|proportion)\b", re.I)
 AMOUNT = re.compile(r"\bhow much\b", re.I)
 DISTINCT = re.compile(r"\b(?:different|distinct|unique|various|separate)\b", re.I)
 EXISTS = re.compile(
@@ -225,5 +226,6 @@ FILLER = stems(
     "made make makes did does do have has had go goes went come comes came put say says thing things exactly "
     "altogether just only ever alone whole entire overall combined far so still yet currently now let answer value "
     "appear appears occur occurs stand stands given work works working time times people person kind sort type "
-    "amount long longest most least highest lowest over under above below more less than fewer least"
+    "percent percentage share proportion amount long longest most least highest lowest over under "
+    "above below more less than fewer least"
 )

@@ -12,6 +12,26 @@ from pointwork.tools.catalog import Column, TableInfo
 # How sure a link is: the same word, the start of one, a word for the same dimension.
 SAME, BEGINS, DIMENSION = 1.0, 0.8, 0.45
 
+_ORDERS = frozenset(
+    {
+        "take",
+        "find",
+        "list",
+        "give",
+        "look",
+        "name",
+        "tell",
+        "show",
+        "pick",
+        "choose",
+        "count",
+        "sum",
+        "add",
+        "see",
+        "get",
+        "state",
+    }
+)
 _UNITS = {"kmh": "kmh", "celsius": "c", "degree": "c", "°c": "c", "mm": "mm"}
 
 
@@ -62,14 +82,17 @@ def word_link(word: Word, column: Column) -> float:
 
 def column_links(column: Column, words: Sequence[Word]) -> dict[int, float]:
     """Indices of the words that speak of a column, with how strongly."""
-    links = {i: word_link(word, column) for i, word in enumerate(words)}
+    # an order's verb ("Take the title …") says nothing of the columns
+    links = {i: word_link(word, column) for i, word in enumerate(words) if i or word.text.lower() not in _ORDERS}
     return {i: weight for i, weight in links.items() if weight > 0}
 
 
 def table_links(info: TableInfo, words: Sequence[Word]) -> dict[int, float]:
     """Indices of the words that name the table itself or its file."""
     names = set(name_stems(info.name)) | set(name_stems(info.source.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]))
-    return {i: SAME for i, word in enumerate(words) if word.stem in names}
+    families = {lexicon.FAMILY[name] for name in names if name in lexicon.FAMILY}
+    like = {i: BEGINS for i, word in enumerate(words) if lexicon.FAMILY.get(word.stem, -1) in families}
+    return like | {i: SAME for i, word in enumerate(words) if word.stem in names}
 
 
 def value_links(question: Question, column: Column, texts: Sequence[str]) -> list[ValueLink]:
@@ -97,8 +120,10 @@ def value_links(question: Question, column: Column, texts: Sequence[str]) -> lis
             continue
         for i in places[part]:
             word = words[i]
-            if i not in taken and word.content and len(word.text) > 2:
-                found.append(ValueLink(column.name, next(iter(texts_with)), (i,), 0.7))
+            text = next(iter(texts_with))
+            head = len(tokenize(text, stop=False)) <= 2 and tokenize(text, stop=False)[-1] == part
+            if i not in taken and word.content and len(word.text) > 2 and (head or (i and word.text[0].isupper())):
+                found.append(ValueLink(column.name, text, (i,), 0.7))
     found = _joined(found)
     return sorted(found, key=lambda link: (-link.weight, -len(link.words)))
 

@@ -54,7 +54,7 @@ _BETWEEN = re.compile(
     r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are)\b",
     re.I | re.S,
 )
-_BOTH = re.compile(
+BOTH = re.compile(
     r"\b(?:both|inclusive|including|counting\s+the\s+(?:first|last)|first\s+and\s+(?:the\s+)?last)\b", re.I
 )
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b", re.I)
@@ -140,10 +140,10 @@ def _dated(text: str, found: _Found) -> Reading | None:
     if len(moments) == 2 and found.days and found.times == [] and _OLD.search(text):
         return _call("age", *_in_order(moments), score=score)
     if len(moments) == 2 and not found.periods and _BETWEEN.search(text):
-        operation = "difference_inclusive" if _BOTH.search(text) and found.days else "difference"
+        operation = "difference_inclusive" if BOTH.search(text) and found.days else "difference"
         unit = _asked_period(text)
         first, second = _in_order(moments) if found.days else (moments[0], moments[1])
-        other = f"{second} in {unit}" if unit and operation == "difference" and not _BOTH.search(text) else second
+        other = f"{second} in {unit}" if unit and operation == "difference" and not BOTH.search(text) else second
         return _call(operation, first, other, score=score)
     if len(moments) == 1 and found.periods:
         return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
@@ -308,13 +308,18 @@ def unit_of(name: str) -> object | None:
     return parsed if str(parsed) else None
 
 
+_TWO_WORDS = re.compile(
+    r"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|US|UK|sq|cu)\.?[\s-]+[^\W\d_]+", re.IGNORECASE
+)
+
+
 def quantities(text: str) -> list[tuple[int, int, str, object]]:
     """(start, end, as written, unit) of the numbers with a physical unit in a text."""
     found: list[tuple[int, int, str, object]] = []
     spelled = text
     for match in _QUANTITY.finditer(spelled):
         name, unit = match["unit"], None
-        two = re.match(r"[^\W\d_]+\s+[^\W\d_]+", spelled[match.start("unit") :])
+        two = _TWO_WORDS.match(spelled[match.start("unit") :])
         if two:
             unit = unit_of(two[0])
             name = two[0] if unit is not None else name

@@ -27,6 +27,10 @@ def shape_of(view: View) -> Shape | None:
             return None
         view.explain(view.links[measure])
         return {"aggregate": "avg" if view.at(lexicon.AVERAGE) else "median", "column": measure}, None, False
+    if view.at(lexicon.PERCENT) and view.conditions:
+        match = re.search(r"\bof\s+(?:the|all|our)\s+", view.question.text, re.I)
+        view.explain(_noun_phrase(view, match.end() if match else 0)[:1])
+        return {"aggregate": "percent"}, None, False
     if view.at(lexicon.COUNT):
         return _count(view)
     product = _product(view)
@@ -126,7 +130,7 @@ def _product(view: View) -> str | None:
     amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
     if not amounts or not prices:
         return None
-    money = [c for c in numbers if c not in amounts and c not in prices and view.strength(c) > 0]
+    money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not _is_key(view, c)]
     if money:  # the worth itself is a column
         return None
     amount, price = max(amounts, key=view.strength), max(prices, key=view.strength)
@@ -160,7 +164,10 @@ def _superlative(view: View) -> Shape | None:
         view.explain([at, at + 1])
     view.explain([at])
     asked = _asked(view, at)
-    measure, direct = _ranked_by(view, at, asked, plain)
+    often = nexts is not None and nexts.text.lower() in ("often", "frequently", "times", "frequent")
+    if often:
+        view.explain([at + 1])
+    measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
     if measure is None:
         if asked is None or not (plain or word.text.lower() in ("biggest", "largest", "smallest", "top", "best")):
             return None

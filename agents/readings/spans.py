@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pointwork.agents.readings import lexicon, moments
-from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.agents.readings.sentences import Sentence, holds, stems_of
 from pointwork.agents.readings.wanting import MONEY, Wanted
 from pointwork.text import STOP_WORDS, tokenize
@@ -25,6 +25,16 @@ _NUMBER = re.compile(
 )
 _MONEY = re.compile(rf"[$€£]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s*{MONEY}\b|\b{_WORDED}\s+{MONEY}\b", re.I)
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*(?:%|per\s?cent)|\b(?:half|a third|a quarter|two thirds)\b")
+_DATE_RANGE = re.compile(
+    rf"\b\d{{1,2}}\s+(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?\s+(?:to|until|till|and|through|-|–)\s+\d{{1,2}}\s+"
+    rf"(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?",
+    re.IGNORECASE,
+)
+_DEGREES = re.compile(
+    r"(?P<sign>\bminus\s+|[-−–](?=\d))?(?P<n>\d+(?:\.\d+)?)\s*(?:°|degrees?)\s*(?P<scale>Celsius|Fahrenheit|[CF]\b)?"
+    r"(?P<below>\s+(?:below|of\s+frost))?",
+    re.IGNORECASE,
+)
 _PLACE = re.compile(
     r"\b(?:in|on|at|under|behind|beside|above|below|near|inside|outside|between|opposite|next to|"
     r"in front of|from|by|to)\s+"
@@ -62,21 +72,45 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
             found_before = [(text, 0, 0, 0.95 * fit) for text, _, _, fit in _pieces(want, sentence.before)[:1]]
             pieces = found_before
         bounds = sorted((start, end) for _, start, end, _ in pieces)
+        named = bool(want.noun & stems_of(sentence.text))  # it speaks of what is asked for
+        speaks = (1.25 if want.kind == "phrase" else 1.1) if named else 1.0
         for text, start, end, fit in pieces:
             own = [word for word in tokenize(text, stop=False) if word not in asked]
             if not own or not text.strip():
                 continue
             score = (
-                sentence.score * fit * (0.75 + 0.5 * _nearness(sentence.text, start, end, bounds, asked, want.noun))
+                sentence.score
+                * speaks
+                * fit
+                * (0.75 + 0.5 * _nearness(sentence.text, start, end, bounds, asked, want.noun))
             )
             clean = _clean(text)
             if clean and (clean not in best or best[clean].score < score):
                 best[clean] = Span(clean, score, sentence)
-    return sorted(best.values(), key=lambda span: -span.score)[:k]
+    ranked = sorted(best.values(), key=lambda span: -span.score)[:k]
+    return _extreme(question, want, ranked)
+
+
+def _extreme(question: str, want: Wanted, ranked: list[Span]) -> list[Span]:
+    """``the cheapest of the three``: of several amounts in the best sentence the least comes first, or the most."""
+    words = stems_of(question) & (lexicon.UP | lexicon.DOWN)
+    if not words or want.kind not in ("money", "number", "quantity", "duration"):
+        return ranked
+    same = [span for span in ranked if ranked and span.sentence.text == ranked[0].sentence.text]
+    sized = [
+        (float(number[0].replace(",", "")), span)
+        for span in same
+        if (number := re.search(r"\d[\d,]*(?:\.\d+)?", span.text))
+    ]
+    if len(sized) < 2:
+        return ranked
+    pick = (min if words & lexicon.DOWN else max)(sized, key=lambda pair: pair[0])[1]
+    return [pick, *(span for span in ranked if span is not pick)]
 
 
 def _clean(text: str) -> str:
-    return re.sub(r"[’']s$", "", text.strip(" ,.;:()\"“”'")).strip()
+    text = re.sub(r"[’']s$", "", text.strip(" ,.;:()\"“”'")).strip()
+    return re.sub(r"^(?:called|named|titled|entitled|painted|raise|raises|return|returns)\s+(?=\S)", "", text)
 
 
 def _nearness(
@@ -98,7 +132,7 @@ def _nearness(
         if not stems or not any(holds(stem, asked) for stem in stems):
             continue
         gap = match.start() - end if match.start() >= end else start - match.end()
-        weight = 1.0 / (1.0 + gap / 25)
+        weight = (1.0 if match.start() < start or gap <= 2 else 0.6) / (1.0 + gap / 25)
         if not before <= match.start() < after:
             weight *= 0.35
         total += weight
@@ -122,6 +156,11 @@ def _pieces(want: Wanted, text: str) -> list[tuple[str, int, int, float]]:
         return _quantities(text, want)
     if kind == "money":
         found = [(m[0], m.start(), m.end(), 1.0) for m in _MONEY.finditer(text)]
+        if found:  # "2,840 crowns, Callow 3,150": in a list the currency is said once
+            bare = (m for m in re.finditer(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])", text))
+            found += [
+                (m[0], m.start(), m.end(), 0.8) for m in bare if not any(a <= m.start() < b for _, a, b, _ in found)
+            ]
         return found or [(m[0], m.start(), m.end(), 0.6) for m in _NUMBER.finditer(text)]
     if kind == "percent":
         return [(m[0], m.start(), m.end(), 1.0) for m in _PERCENT.finditer(text)]
@@ -168,7 +207,7 @@ def _names(text: str) -> list[re.Match[str]]:
         first = match.start() == 0 or text[: match.start()].rstrip().endswith((".", ":", "!", "?"))
         if first and (" " not in match[0] or _CAPITAL_START.match(match[0])):
             continue
-        if match[0].lower() in _MONTHS or match[0].lower() in _DAYS:
+        if match[0].lower() in _MONTHS | _DAYS | STOP_WORDS:
             continue
         found.append(match)
     return found
@@ -222,11 +261,19 @@ def _quantities(text: str, want: Wanted) -> list[tuple[str, int, int, float]]:
     found: list[tuple[str, int, int, float]] = []
     spelled = re.compile(rf"\b(?P<n>{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*)\s+(?P<unit>[^\W\d_]+)", re.I)
     pieces = moments.quantities(text)
+    if want.unit is not None and moments.compatible(want.unit, moments.unit_of("celsius")):
+        for match in _DEGREES.finditer(text):
+            sign = "-" if match["sign"] else ""
+            scale = "degF" if (match["scale"] or "").lower().startswith("f") else "degC"
+            found.append((f"{sign}{match['n']} {scale}", match.start(), match.end(), 1.0))
+        return found
     for match in spelled.finditer(text):
         unit = moments.unit_of(match["unit"])
         if unit is not None:
             pieces.append((match.start(), match.end(), match[0], unit))
     hour = moments.unit_of("hour")
+    if want.kind == "duration" or (want.unit is not None and moments.compatible(want.unit, hour)):
+        found += [(m[0], m.start(), m.end(), 0.9) for m in _DATE_RANGE.finditer(text)]
     for start, end, _, unit in pieces:
         if want.kind == "duration":
             fit = (
@@ -258,7 +305,7 @@ def _phrases(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float
     """Runs of words between function words and marks: what a name, a colour or a thing can be."""
     found: list[tuple[str, int, int, float]] = []
     run: list[re.Match[str]] = []
-    words = list(re.finditer(r"[A-Za-z0-9][\w’'./&+-]*[\w]|[A-Za-z0-9]", text))
+    words = list(re.finditer(r"\d[\d,]*\.?\d*(?![\w])|[A-Za-z0-9][\w’'./&+-]*[\w]|[A-Za-z0-9]", text))
     for number, match in enumerate(words):
         gap = text[words[number - 1].end() : match.start()] if number else " "
         if run and (gap.strip() or match[0].lower() in STOP_WORDS):

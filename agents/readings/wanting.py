@@ -50,7 +50,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "money",
         r"\b(?:how much (?:does|do|did|is|are|was|were|will|would|must|money)|what (?:does|do|"
         r"did).*cost|price|fee|fare|"
-        rf"charged?|bill|cost|rent|fine|pay)\b|\b{MONEY}\b",
+        rf"charged?|bill|cost|rent|fine|pay|cheapest|dearest|most expensive|least expensive)\b|\b{MONEY}\b",
     ),
     ("quantity", r"\bhow (?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large)\b"),
     ("duration", r"\bhow (?:long|old)\b"),
@@ -71,7 +71,7 @@ def wanted(question: str) -> Wanted:
         return Wanted("date")
     asked = moments.asked_unit(question)
     for kind, pattern in _COMPILED:
-        if kind == "quantity" and asked is not None:
+        if kind in ("money", "quantity") and asked is not None:
             return Wanted("quantity", asked[1], noun)
         if pattern.search(question):
             return Wanted(kind, None, noun, _several(question.lower()))
