@@ -116,8 +116,8 @@ def read_plan(
 
     A plan fits if it has 1 to ``max_subtasks`` subtasks, its dependencies point backwards, its capabilities exist,
     no subtask says the same as another, every subtask is about the task, they bring in no number and few words that
-    are neither in the task nor in what is known from an earlier plan, and together they lose no number and no quoted
-    or capitalised name of the task.
+    are neither the task's nor known from an earlier plan, and together they lose no number and no quoted or
+    capitalised name of the task.
 
     Raises:
         PlanError: it does not fit; the message lists every reason.

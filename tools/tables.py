@@ -212,7 +212,7 @@ def query_table(
 
     Args:
         table: the table's name
-        aggregate: none gives rows; the others compute one value, or one per group; distinct counts different values;
+        aggregate: none gives rows; the others compute one value, or one per group; distinct counts values,
             percent is how many of a hundred rows that meet the other conditions meet the last
         column: the column to compute or show, or a product of two such as price * amount; empty is all
         group_by: one answer per value of this column; year(COLUMN) and month(COLUMN) work for dates

@@ -122,8 +122,7 @@ def _nearness(
     noun: frozenset[str],
 ) -> float:
     """How much of the question stands beside a piece, up to the pieces before and behind it, near words first."""
-    before = max((b for _, b in bounds if b <= start), default=0)
-    after = min((a for a, _ in bounds if a >= end), default=len(sentence))
+    first = min((a for a, _ in bounds), default=start)
     best = total = 0.0
     for match in re.finditer(r"[\w’'-]+", sentence):
         if start <= match.start() < end or match[0].lower() in STOP_WORDS:
@@ -131,13 +130,22 @@ def _nearness(
         stems = tokenize(match[0], stop=False)
         if not stems or not any(holds(stem, asked) for stem in stems):
             continue
-        gap = match.start() - end if match.start() >= end else start - match.end()
-        weight = (1.0 if match.start() < start or gap <= 2 else 0.6) / (1.0 + gap / 25)
-        if not before <= match.start() < after:
-            weight *= 0.35
+        if match.start() < first:  # what stands before all pieces is said of each: "tickets cost 6 for adults, 3 …"
+            weight = 1.0 / (1.0 + (first - match.end()) / 25)
+        else:
+            weight = _beside(match, start, end)
+            if any(_beside(match, a, b) > weight for a, b in bounds):
+                weight *= 0.35
         total += weight
         best = max(best, weight * (1.5 if stems[0] in noun else 1.0))
-    return min(1.0, 0.4 * best + 0.4 * total)
+    return min(1.5, 0.4 * best + 0.4 * total)
+
+
+def _beside(word: re.Match[str], start: int, end: int) -> float:
+    """How close a word stands to a piece; behind it less than before it, unless right there (46 metres *long*)."""
+    after = word.start() >= end
+    gap = word.start() - end if after else start - word.end()
+    return (0.6 if after and gap > 8 else 1.0) / (1.0 + max(gap, 0) / 25)
 
 
 def _pieces(want: Wanted, text: str) -> list[tuple[str, int, int, float]]:

@@ -172,8 +172,10 @@ def _take_truths(view: View) -> None:
     for column in view.info.columns:
         if column.kind != "bool":
             continue
-        for i in view.links[column.name]:
+        for i, weight in view.links[column.name].items():
             word = view.question.words[i]
+            if weight < 0.8:
+                continue
             before = view.question.text[max(0, word.start - 40) : word.start]
             waiting = re.search(r"\b(?:waiting|pending|due|outstanding|missing|open|lack\w*)\b", before, re.I)
             denied = word.text.lower().startswith("un") or waiting or re.search(_DENIED, before, re.I)
