@@ -203,7 +203,7 @@ COMPARED = re.compile(
     r"[a-z]+er than|"
     r"at least|no less than|no fewer than|from|at most|no more than|up to|not more than|a maximum of|a minimum of|"
     r"after|since|before|until|till|by the end of|exactly|equal to|priced at|of)\s+(?:the\s+)?(?:year\s+)?"
-    r"(?P<value>[$€£]?\s?\d[\d,]*(?:\.\d+)?%?|\{\w+\})(?P<or>\s+(?:or|and)\s+(?:more|over|above|less|fewer|under|below|older|later|earlier))?",
+    r"(?P<value>two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|twelve\b|twenty\b|[$€£]?\s?\d[\d,]*(?:\.\d+)?%?|\{\w+\})(?P<or>\s+(?:or|and)\s+(?:more|over|above|less|fewer|under|below|older|later|earlier))?",
     re.I,
 )
 OR_MORE = re.compile(

@@ -32,7 +32,23 @@ _ORDERS = frozenset(
         "state",
     }
 )
-_UNITS = {"kmh": "kmh", "celsius": "c", "degree": "c", "°c": "c", "mm": "mm"}
+_UNITS = {
+    "kilo": "kg",
+    "kilogram": "kg",
+    "litr": "l",
+    "metr": "m",
+    "kilometr": "km",
+    "centimetr": "cm",
+    "millimetr": "mm",
+    "gram": "g",
+    "euro": "eur",
+    "dollar": "usd",
+    "kmh": "kmh",
+    "celsius": "c",
+    "degree": "c",
+    "°c": "c",
+    "mm": "mm",
+}
 
 
 @dataclass(frozen=True)

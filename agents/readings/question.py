@@ -28,6 +28,15 @@ _DATES = [
 ]
 
 
+_DIGITS = dict(
+    zip(
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"],
+        ["2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "20"],
+        strict=True,
+    )
+)
+
+
 @dataclass(frozen=True)
 class Word:
     """A word of a question: as written, its stem, and where it stands."""
@@ -125,7 +134,8 @@ class Question:
         for match in lexicon.COMPARED.finditer(self.text):
             if any(a <= match.start("value") < b for a, b in spans):
                 continue
-            value = re.sub(r"[$€£,\s%]", "", match["value"])
+            value = re.sub(r"[$€£,\s%]", "", match["value"]).lower()
+            value = _DIGITS.get(value, value)
             op = _operator(match["op"].lower(), (match["or"] or "").lower())
             if op:
                 found.append(Comparison(op, value, match.start(), match.end()))

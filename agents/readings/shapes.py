@@ -72,6 +72,14 @@ def _count(view: View) -> Shape:
             return {"aggregate": "count"}, None, False
         if word.content:
             break
+    together = view.at(lexicon.TOTAL)
+    measure = _measure(view) if together else None
+    if (
+        measure is not None and max(view.links[measure].values(), default=0.0) >= 0.8
+    ):  # "How many kilos do they weigh together"
+        view.explain(view.links[measure])
+        view.explain(head[:1], 0.5)
+        return {"aggregate": "sum", "column": measure}, None, False
     for i in head[:1]:  # what is counted are the rows, whatever they are called
         view.explain([i], 0.5)
     dated = [c for c in view.info.columns if c.kind == "date" and c.distinct == view.info.rows]
@@ -121,6 +129,16 @@ def _measure(view: View, *, but: str = "") -> str | None:
     return None
 
 
+def _worth(view: View) -> str | None:
+    """Amount times price of a table that has one of each."""
+    numbers = [c for c in view.kinds("number") if not _is_key(view, c)]
+    prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
+    amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
+    if not prices or not amounts or "per" in name_stems(amounts[0].name):
+        return None
+    return f"{amounts[0].name} * {prices[0].name}"
+
+
 def _product(view: View) -> str | None:
     """Amount times price, where a question asks for a worth and the table has only its factors."""
     if not view.at(lexicon.WORTH):
@@ -128,6 +146,7 @@ def _product(view: View) -> str | None:
     numbers = view.kinds("number")
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
+    amounts = [c for c in amounts if "per" not in name_stems(c.name)]
     if not amounts or not prices:
         return None
     money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not _is_key(view, c)]
@@ -137,9 +156,9 @@ def _product(view: View) -> str | None:
     if amount == price or not (view.conditions or view.at(lexicon.TOTAL)):
         return None
     direct = max(view.links[price.name].values(), default=0.0) >= 0.8 and not view.links[amount.name]
-    if (
-        direct and not view.at(lexicon.TOTAL) and not view.at(lexicon.VALUE)
-    ):  # "what is the unit price of …": the price alone
+    total, value = view.at(lexicon.TOTAL), view.at(lexicon.VALUE)
+    meant = total or value or max(view.links[amount.name].values(), default=0.0) >= 0.8
+    if not meant or (direct and not total and not value):  # "what is the unit price of …": the price alone
         return None
     view.explain(view.links[amount.name])
     view.explain(view.links[price.name])
@@ -168,6 +187,11 @@ def _superlative(view: View) -> Shape | None:
     if often:
         view.explain([at + 1])
     measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
+    worth = _worth(view) if measure is None and plain and view.at(lexicon.WORTH) else None
+    if worth is not None and asked is not None and asked.kind == "text":
+        view.explain(view.links[asked.name])
+        arguments: dict[str, object] = {"aggregate": "sum", "column": worth, "group_by": asked.name}
+        return arguments | {"order": "asc" if down else "desc", "limit": 1}, 0, False
     if measure is None:
         if asked is None or not (plain or word.text.lower() in ("biggest", "largest", "smallest", "top", "best")):
             return None
@@ -177,7 +201,9 @@ def _superlative(view: View) -> Shape | None:
         return {"aggregate": "count", "group_by": asked.name, "order": order, "limit": 1}, cell, False
     if not direct:
         view.guessed += 1
-    order = _direction(word.stem, measure, down)
+    order = _direction(
+        nexts.stem if plain and nexts is not None and nexts.stem in lexicon.LAST else word.stem, measure, down
+    )
     view.explain(view.links[measure.name])
     if asked is None or asked.name == measure.name:
         if measure.kind == "number" and _grouped_by(view) is None:
@@ -186,7 +212,7 @@ def _superlative(view: View) -> Shape | None:
     view.explain(view.links[asked.name])
     if _sums_up(view, asked, measure, plain):
         aggregate = "avg" if view.at(lexicon.AVERAGE) else "sum"
-        arguments: dict[str, object] = {"aggregate": aggregate, "column": measure.name, "group_by": asked.name}
+        arguments = {"aggregate": aggregate, "column": measure.name, "group_by": asked.name}
         return arguments | {"order": order, "limit": 1}, 0, False
     return {"column": asked.name, "order_by": measure.name, "order": order, "limit": 1}, 0, False
 
@@ -266,8 +292,8 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
         best = max(soft, key=lambda c: near[c.name])
         adjacent = any(abs(i - at) <= 2 for i in view.links[best.name])
         return (best, False) if adjacent else (None, False)
-    if best is not None and best == asked and named[best.name] > 0:
-        return best, True
+    if asked in ranked and view.links[asked.name]:  # "How heavy is the lightest?"
+        return asked, True
     return None, False
 
 
@@ -280,7 +306,14 @@ def _asked(view: View, at: int | None = None) -> Column | None:
         open_columns = [c for c in open_columns if c.kind == "text"]
     if not open_columns:
         return None
-    thing = [i + 1 for i in places if i + 1 < len(words) and words[i + 1].text.lower() in _THINGS]
+    rows = set(name_stems(view.info.name))
+    thing = [
+        i + 1
+        for i in places
+        if i + 1 < len(words)
+        and words[i].text.lower() in ("which", "what")
+        and (words[i + 1].text.lower() in _THINGS or words[i + 1].stem in rows)
+    ]
     if thing and (named := _row_name(view)) is not None and named in open_columns:
         return named
     scores: dict[str, float] = {}
@@ -338,6 +371,19 @@ def _lookup(view: View) -> Shape | None:
     if not view.conditions:
         return None
     asked = _asked(view)
+    priced = max(
+        (c for c in view.kinds("number") if view.at(lexicon.WORTH)),
+        key=lambda c: max(view.links[c.name].values(), default=0.0),
+        default=None,
+    )
+    if asked is None and priced is not None and max(view.links[priced.name].values(), default=0.0) > 0:
+        asked = priced  # "What does she pay?"
+    if asked is None and _WH.match(view.question.text.strip()):  # "What did she buy?": the first text that is open
+        used = {column for column, _, _ in view.conditions}
+        asked = next(
+            (c for c in view.info.columns if c.kind == "text" and c.name not in used and not _is_key(view, c)), None
+        )
+        view.guessed += 1
     if asked is None:
         measure = max(view.kinds("number"), key=view.strength, default=None)
         if measure is None or view.strength(measure) <= 0:

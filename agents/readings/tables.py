@@ -118,6 +118,7 @@ def _take_dates(view: View, years: Years) -> None:
         return
     best = max(columns or yearly, key=lambda c: (_date_strength(view, c), -view.info.columns.index(c)))
     known = years(view.info, best) if best.kind == "date" else ()
+    view.explain(view.links[best.name])
     span = (
         re.search(r"\b(?:between|from)\s*$", view.question.text[: dates[0].start], re.I)
         if len(dates) == 2
