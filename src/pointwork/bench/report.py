@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +134,17 @@ def _usd(value: float) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was kept: its folder's name, what it is of, its rows."""
+    """A run that was kept: its folder's name, what it is of, its rows, and the answers that they sum up."""
 
     name: str
     about: dict[str, Any]
     rows: list[Row]
+    records: list[Record] = field(default_factory=list[Record])
+
+    @property
+    def models(self) -> str:
+        """The models that it was asked with."""
+        return ", ".join(dict.fromkeys(self.about["models"].values()))
 
     def total(self, system: str) -> Row | None:
         """All tasks of one system: the last of its rows."""
@@ -157,7 +163,7 @@ def runs_in(folder: Path) -> list[Run]:
         if (place / ABOUT).is_file():
             records = read_records(place)
             if records:
-                found.append(Run(place.name, read_about(place), summarise(records)))
+                found.append(Run(place.name, read_about(place), summarise(records), records))
     if not found:
         raise UsageError(
             f"there is no run in {folder}: start one with pointwork bench starter --out {folder}/first"

@@ -21,6 +21,9 @@ STARTER = Path(__file__).parent / "starter"
 
 _FIELDS = {"id", "kind", "split", "task", "answer", "checker", "files", "tolerance", "aliases", "not", "ordered"}
 
+# The longest task that a team takes. Refused here, as it would end a run in the middle.
+MAX_CHARS = 20_000
+
 # Lines of a broken file that one message tells of.
 _SHOWN = 10
 
@@ -75,7 +78,7 @@ def load_tasks(path: Path) -> list[Task]:
         UsageError: the file can not be read, or lines are wrong; the message names file, line and field.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # other systems' editors put a mark at its start
     except OSError as error:
         raise UsageError(f"can not read the tasks in {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -119,6 +122,12 @@ def _read(line: str, number: int, folder: Path) -> Task:
     text = _text(row, "task", "")
     if not text.strip():
         raise SpecError("task", "is missing or empty")
+    if len(text) > MAX_CHARS:
+        raise SpecError(
+            "task", f"has {len(text):,} characters, at most {MAX_CHARS:,} are taken; put it into a file"
+        )
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise SpecError("task", "is no valid text: it holds half a surrogate pair")
     split = _text(row, "split", "")
     if split not in ("", "train", "held-out"):
         raise SpecError("split", f"must be train or held-out, not {split!r}")

@@ -15,6 +15,7 @@ from pointwork.errors import UsageError
 from pointwork.settings import EMBEDDED, ROLES, Settings, load
 
 if TYPE_CHECKING:
+    from pointwork.bench.pairs import Pair
     from pointwork.bench.report import Row, Run
     from pointwork.bench.runner import Folder
     from pointwork.bench.systems import Setup
@@ -102,18 +103,32 @@ def starter(
         raise typer.Exit(STOPPED)
 
 
-@app.command("report", epilog="Example: [bold]pointwork bench report --out runs[/bold]")
+@app.command(
+    "report",
+    epilog="Examples: [bold]pointwork bench report --out runs[/bold]  "
+    "[bold]pointwork bench report --out runs --against base[/bold]",
+)
 def report(
     out_: Annotated[Path | None, typer.Option("--out", help="Folder of a run, or of several.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Put all runs beside this one, on the tasks that both were asked.")
+    ] = None,
+    system: Annotated[str, typer.Option(help="Whose answers are put beside each other.")] = "team",
     json: Json = False,
 ) -> None:
-    """Draw success against cost for all runs so far (report.png in the folder), and list the runs."""
+    """Draw success against cost for all runs so far (report.png in the folder), and list the runs.
+
+    With --against: a column per run, its success per kind of task, and its difference to that run with an interval.
+    """
+    from pointwork.bench.pairs import beside
     from pointwork.bench.plot import draw
     from pointwork.bench.report import runs_in
     from pointwork.bench.systems import SYSTEMS
 
     place = out_ or default_folder()
     runs = runs_in(place)
+    _listed(system, list(SYSTEMS), "system")
+    pairs, remarks = ([], []) if against is None else beside(runs, against, system)
     picture = place / "report.png"
     draw(runs, picture)
     totals = [(run, row) for run in runs for name in SYSTEMS if (row := run.total(name))]
@@ -122,11 +137,55 @@ def report(
             {
                 "picture": str(picture),
                 "runs": [{"run": run.name, **run.about, "rows": [r.as_json() for r in run.rows]} for run in runs],
+                "against": against,
+                "pairs": [pair.as_json() for pair in pairs],
+                "remarks": remarks,
             }
         )
         return
-    _rows([(run.name, _models(run), row) for run, row in totals])
+    if against is None:
+        _rows([(run.name, run.models, row) for run, row in totals])
+    else:
+        _beside(runs, against, pairs, remarks)
     out.print(f"picture: {picture}")
+
+
+def _beside(runs: "list[Run]", against: str, pairs: "list[Pair]", remarks: list[str]) -> None:
+    """A row per kind of task, a column per run; below it money and time, and what is different about each run."""
+    from pointwork.bench.pairs import changes
+
+    base = next(run for run in runs if run.name == against)
+    names = list(dict.fromkeys(pair.run for pair in pairs))
+    found = {(pair.kind, pair.run): pair for pair in pairs}
+    system = pairs[0].system
+    own = {row.kind: row for row in base.rows if row.system == system}
+    lines: list[tuple[str, ...]] = [("kind", f"{against}, {system}", *names)]
+    for kind, row in own.items():
+        cells = [
+            f"{p.right}/{p.tasks}  {p.difference:+.0%} ({p.low:+.0%} to {p.high:+.0%})"
+            if (p := found.get((kind, name)))
+            else "-"
+            for name in names
+        ]
+        lines.append((kind, f"{row.right}/{row.tasks}  {row.success:.0%}", *cells))
+    last = list(own)[-1]
+    whole = {name: found[last, name] for name in names if (last, name) in found}
+    lines.append(
+        _figures("$/1000", own[last].usd * 1000, [whole[n].usd * 1000 if n in whole else None for n in names])
+    )
+    lines.append(_figures("s", own[last].seconds, [whole[n].seconds if n in whole else None for n in names]))
+    _aligned(lines)
+    out.print("\n[dim]differences of success on the same tasks, with 95 % intervals[/dim]")
+    for run in runs:
+        if run.name in names:
+            what = "; ".join(changes(base.about, run.about)) or "nothing that is kept: another version of the code"
+            out.print(Text(f"{run.name}: {what}", style="dim"))
+    for remark in remarks:
+        out.print(Text(remark, style="yellow"))
+
+
+def _figures(what: str, base: float, others: Sequence[float | None]) -> tuple[str, ...]:
+    return what, f"{base:.3g}", *("-" if value is None else f"{value:.3g}" for value in others)
 
 
 def default_folder() -> Path:
@@ -272,12 +331,8 @@ def _print(run: "Run", folder: Path, as_json: bool) -> None:
         out.print(f"[dim]{name}: {SYSTEMS[name]}[/dim]")
     price = run.about["price"]
     at = "each model's own price" if price is None else f"{price[0]:g} / {price[1]:g} USD per million tokens"
-    out.print(f"[dim]models: {_models(run)}; money at {at}; seconds, tokens and calls are means per task[/dim]")
+    out.print(f"[dim]models: {run.models}; money at {at}; seconds, tokens and calls are means per task[/dim]")
     out.print(f"[dim]answers in {folder}[/dim]")
-
-
-def _models(run: "Run") -> str:
-    return ", ".join(dict.fromkeys(run.about["models"].values()))
 
 
 def _rows(rows: "list[tuple[str, str, Row]]") -> None:
@@ -290,11 +345,19 @@ def _rows(rows: "list[tuple[str, str, Row]]") -> None:
     if not lines:
         out.print("no task was answered yet")
         return
-    # not rich's table: where there is no terminal it cuts columns, and this one is made to be kept in a file
-    widths = [max(len(line[n]) for line in (columns, *lines)) for n in range(len(columns))]
     kind = columns.index("kind")
-    for number, line in enumerate((columns, *lines)):
-        if number > 1 and line[kind] != lines[number - 2][kind]:
-            out.print()
-        padded = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+    spaced = [columns]
+    for number, line in enumerate(lines):
+        spaced += [(), line] if number and line[kind] != lines[number - 1][kind] else [line]
+    _aligned(spaced)
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> None:
+    """Lines of cells, the first in bold.
+
+    Not rich's table: where there is no terminal it cuts columns, and these are made to be kept in a file.
+    """
+    widths = [max(len(line[n]) for line in lines if line) for n in range(len(lines[0]))]
+    for number, line in enumerate(lines):
+        padded = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False))
         out.print(Text(padded.rstrip(), style="bold" if number == 0 else ""))
