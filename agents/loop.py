@@ -20,6 +20,9 @@ CALL_TOKENS = 160
 WRITE_TOKENS = 400
 REASONING_TOKENS = 120
 
+# A prepared call that accounts for less of the question than this is left to a model that is not small.
+SURE = 0.8
+
 # A result up to this long is an answer as it stands; a longer one has to be read for it.
 SHORT_RESULT = 120
 
@@ -43,6 +46,8 @@ class Job:
         chat, call_tool: to the runtime, which meters and logs.
         remaining: says what is left of the budget, for the prompt.
         max_turns: of the agentic loop.
+        sure: a prepared call that accounts for less of the subtask than this is left to the model.
+        small: the model is a small one: a piece of text that clearly answers is taken without asking it.
     """
 
     agent: Agent
@@ -55,6 +60,8 @@ class Job:
     call_tool: CallTool
     remaining: Callable[[], str]
     max_turns: int
+    sure: float = SURE
+    small: bool = False
 
 
 @dataclass
@@ -84,11 +91,13 @@ async def work(job: Job) -> Attempt:
         ToolDenied, BudgetExceeded, ProviderError: passed on.
     """
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
-    attempt = Attempt(evidence=list(prepared.context))
+    if prepared.call is not None and prepared.sure < job.sure:
+        prepared = replace(prepared, call=None)
+    attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
-    if prepared.answer and job.mode == "instant":
+    if prepared.answer and job.mode == "instant" and job.small:
         attempt.text = prepared.answer
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)

@@ -243,6 +243,8 @@ class Nodes:
             chat=chat,
             call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
             remaining=remaining if shaped.show_budget else (lambda: ""),
+            sure=services.sure(arm.role),
+            small=services.sure(arm.role) == 0.0,
             max_turns=turns,
         )
 

@@ -186,9 +186,16 @@ def _described(table: TableInfo) -> str:
 
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
     read = await _read_tables(text, context)
+    asked = await _asked_table(text, context)
     if read and read[0].score >= CLEAR:
         best = read[0]
-        return Prepared(call=(best.tool, best.arguments), cell=best.cell, yes_no=best.yes_no, unit=_unit_of(best))
+        call = (best.tool, best.arguments)
+        return replace(asked, call=call, sure=best.score, cell=best.cell, yes_no=best.yes_no, unit=_unit_of(best))
+    return asked
+
+
+async def _asked_table(text: str, context: ToolContext) -> Prepared:
+    """What a model needs to query a table itself."""
     found = _ranked(text, await _tables(context))
     scores = {table.name: score for score, table in found}
     ranked = [table for score, table in found if score > 0][:TABLES]

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from pointwork.agents.loop import SURE
 from pointwork.agents.spec import Agent, Mode
 from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger
 from pointwork.memory import Memory
 from pointwork.models import Message
+from pointwork.models.embedded import EmbeddedClient
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
 from pointwork.router.settings import Settings as RouterSettings
@@ -179,6 +181,13 @@ class Services:
                 if name in scores:
                     scores[name] = max(scores[name], score)
         return scores
+
+    def sure(self, role: str) -> float:
+        """How much of a question a reading must account for, to be taken without asking the model of a role."""
+        kind = self.settings.run.readings
+        if kind == "auto":
+            return 0.0 if isinstance(self.models.client(role), EmbeddedClient) else SURE
+        return 0.0 if kind == "always" else 2.0
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""

@@ -43,10 +43,12 @@ class Prepared:
         context: (source, text) pairs to show to the model; they count as evidence.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
+        sure: how much of the subtask that call accounts for, 0 to 1; a model that is not small is asked below
+            ``loop.SURE``.
         cell: which cell of that call's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether that call's result is more than nothing.
         unit: of a number that the call gives.
-        answer: the answer itself, where only one piece of the context can be it.
+        answer: the best of the choices, if it fits well enough for a small model's sake: it could not choose better.
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
     """
@@ -54,6 +56,7 @@ class Prepared:
     context: tuple[tuple[str, str], ...] = ()
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None
+    sure: float = 1.0
     cell: int | None = None
     yes_no: bool = False
     unit: str = ""

@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass
 
 from pointwork.agents.readings import Reading
-from pointwork.agents.readings.question import MONTHS_PATTERN
+from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
 from pointwork.tools import dates, units
 
 _NUMBER = (
     r"(?:\d[\d,]*(?:\.\d+)?|(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|"
-    r"forty|fifty|sixty|ninety)(?:\s+and\s+a\s+half)?|half\s+an?|a\s+quarter\s+of\s+an)"
+    r"forty|fifty|sixty|ninety)(?:\s+and\s+(?:a\s+half|a\s+quarter|three\s+quarters))?|"
+    r"half\s+an?|a\s+quarter\s+of\s+an)"
 )
 _PERIOD_UNIT = (
     r"(?:business|working)\s+days?|years?|months?|quarters?|fortnights?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|min|"
@@ -21,11 +22,7 @@ _PERIOD = re.compile(
     r"\ba\s+fortnight\b",
     re.I,
 )
-_DAY = re.compile(
-    rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?\s+(?:{MONTHS_PATTERN})\.?,?\s+\d{{4}}\b|"
-    rf"\b(?:{MONTHS_PATTERN})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b|\b(?:today|tomorrow|yesterday)\b",
-    re.I,
-)
+_TODAY = re.compile(r"\b(?:today|tomorrow|yesterday)\b(?!\s+is\b)", re.I)
 _MONTH = re.compile(rf"\b(?:{MONTHS_PATTERN})\.?,?\s+(?:of\s+)?(?P<year>\d{{4}})\b|\b\d{{4}}-\d{{2}}\b", re.I)
 _TIME = re.compile(
     r"\b\d{1,2}:\d{2}(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b|"
@@ -82,17 +79,22 @@ def readings(text: str) -> list[Reading]:
 
 
 def _found(text: str) -> _Found:
-    days = [match[0] for match in _DAY.finditer(text)]
-    rest = _DAY.sub(" ", text)
-    times = [_time(match, text) for match in _TIME.finditer(rest)]
+    named = [date for date in Question(text).dates if date.day and date.month]
+    years = [date.year for date in named if date.year]
+    days = [f"{date.year or years[0]:04}-{date.month:02}-{date.day:02}" for date in named if date.year or years]
+    spans = [(date.start, date.end) for date in named if date.year or years]
+    if not days and (said := _TODAY.search(text)):
+        days, spans = [said[0]], [said.span()]
+    rest = text
+    for start, end in spans:
+        rest = rest[:start] + " " * (end - start) + rest[end:]
+    clocks = list(_TIME.finditer(rest))
+    times = [_time(match, text) for match in clocks]
+    if len(days) == len(times) == 1 and 0 <= clocks[0].start() - spans[0][1] <= 4:  # a day with its time
+        days, times = [f"{days[0]} {times[0]}"], []
     rest = _TIME.sub(" ", rest)
     periods = [_period(match[0]) for match in _PERIOD.finditer(rest)]
-    return _Found(
-        [re.sub(r"(?<=\d)(?:st|nd|rd|th)\b|\bof\s+", "", day) for day in days],
-        times,
-        periods,
-        _PERIOD.sub(" ", rest),
-    )
+    return _Found(days, times, periods, _PERIOD.sub(" ", rest))
 
 
 def _time(match: re.Match[str], text: str) -> str:
@@ -119,7 +121,8 @@ def _period(written: str) -> str:
             return "0.25"
         whole = _WORDS.get(words[0])
         number = float(words[0].replace(",", "")) if whole is None else float(whole)
-        return f"{number + (0.5 if len(words) > 1 else 0):g}"
+        part = {"half": 0.5, "quarter": 0.25, "quarters": 0.75}.get(words[-1], 0.0) if len(words) > 1 else 0.0
+        return f"{number + part:g}"
 
     text = re.sub(rf"\b{_NUMBER}(?=[\s-]*(?:{_PERIOD_UNIT})\b)", digits, written, flags=re.I)
     text = re.sub(r"(?<=\d)-(?=[a-z])", " ", text)
@@ -305,7 +308,7 @@ def unit_of(name: str) -> object | None:
         parsed = units.parse_unit(name)
     except (ToolError, ValueError):
         return None
-    return parsed if str(parsed) else None
+    return parsed if units.unit_text(parsed) else None
 
 
 _TWO_WORDS = re.compile(

@@ -76,6 +76,9 @@ class RunSettings(_Strict):
         workspace: what a new plan starts from: ``markovian`` is what is known and what is open, ``transcript``
             everything that was tried.
         max_replans: new plans after a failure.
+        readings: what a question's words say outright (a query, a date sum, a piece of a file) is taken without a
+            model: ``auto`` all of it with the embedded model and what is nearly certain with others, ``always``,
+            ``never``.
         judge: ask a model whether an answer is right, after the checks that need none.
         recall_tokens: of memory, for one subtask.
     """
@@ -85,6 +88,7 @@ class RunSettings(_Strict):
     show_budget: bool = True
     workspace: Literal["markovian", "transcript"] = "markovian"
     max_replans: int = Field(default=1, ge=0)
+    readings: Literal["auto", "always", "never"] = "auto"
     judge: bool = False
     recall_tokens: int = Field(default=300, ge=0)
 

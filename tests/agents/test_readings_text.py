@@ -31,7 +31,7 @@ Sand is spread on wet rails: two litres for every 50 metres of track. In winter 
     [
         ("What is the date 45 days after 3 March 2025?", "add", "45 days"),
         ("Which day was three weeks before 8 November 2024?", "subtract", "3 weeks"),
-        ("How many days are there between 1 May 2025 and 9 June 2025?", "difference", "9 June 2025"),
+        ("How many days are there between 1 May 2025 and 9 June 2025?", "difference", "2025-06-09"),
         (
             "The play begins at 19:30 and lasts 2 hours and 10 minutes. When is it over?",
             "add",
@@ -40,7 +40,7 @@ Sand is spread on wet rails: two litres for every 50 metres of track. In winter 
         ("What weekday was 14 July 1989?", "weekday", ""),
         ("Was 1900 a leap year?", "leap_year", ""),
         ("Which date is the last Friday of August 2025?", "in_month", "last Friday"),
-        ("She was born on 2 May 1990; how old is she on 1 May 2020?", "age", "1 May 2020"),
+        ("She was born on 2 May 1990; how old is she on 1 May 2020?", "age", "2020-05-01"),
     ],
 )
 def test_dates_and_times(text: str, operation: str, other: str) -> None:
