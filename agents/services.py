@@ -10,7 +10,6 @@ from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger
 from pointwork.memory import Memory
 from pointwork.models import Message
-from pointwork.models.embedded import EmbeddedClient
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
 from pointwork.router.settings import Settings as RouterSettings
@@ -186,7 +185,7 @@ class Services:
         """How much of a question a reading must account for, to be taken without asking the model of a role."""
         kind = self.settings.run.readings
         if kind == "auto":
-            return 0.0 if isinstance(self.models.client(role), EmbeddedClient) else SURE
+            return 0.0 if getattr(self.models.client(role), "small", False) else SURE
         return 0.0 if kind == "always" else 2.0
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:

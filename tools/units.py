@@ -83,6 +83,8 @@ def unit_named(name: str) -> Any:
     """
     if name.lower() in ("dimensionless", "count") or len(name) > 40 or not re.fullmatch(r"[^\W\d]+", name):
         raise ToolError(f"unknown unit or name {name[:40]!r}")
+    if name.lower() in ("kilo", "kilos"):  # pint would read kiloseconds
+        name = "kg"
     for candidate in (name, _ALIASES.get(name.lower()), name.lower(), name.lower().removesuffix("s")):
         if candidate and (unit := _try_unit(candidate)) is not None:
             return unit

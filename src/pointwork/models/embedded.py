@@ -24,6 +24,10 @@ by Hugging Face") this model answers clearly worse."""
 _SPECIAL = re.compile(r"<\|(\w+)\|>")
 
 
+SMALL = 1_000_000_000
+"""Bytes of weights."""
+
+
 class EmbeddedClient:
     """A ``ModelClient`` in this process. It costs nothing and leaves the machine alone.
 
@@ -95,6 +99,12 @@ class EmbeddedClient:
     def context_tokens(self) -> int:
         """Most tokens of prompt and answer together."""
         return self._options.context
+
+    @property
+    def small(self) -> bool:
+        """Whether it is so small a model that what a question says outright is better not left to it."""
+        file = self._options.path
+        return not file.is_file() or file.stat().st_size < SMALL
 
     @property
     def version(self) -> str:
