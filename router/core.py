@@ -5,8 +5,8 @@ and on the times given with them, so that replaying a log yields the same state.
 """
 
 import copy
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from pointwork.embedding import Embedder
 from pointwork.errors import UsageError
 from pointwork.router.arms import Arm
-from pointwork.router.decisions import Decision, Outcome, new_decision_id
+from pointwork.router.asking import Ask, Judged, capped
+from pointwork.router.decisions import COLUMNS, Decision, Outcome, new_decision_id
 from pointwork.router.drift import KEEP, Drift
-from pointwork.router.estimates import Estimates, log_cost, log_seconds
+from pointwork.router.estimates import Estimate, Estimates, log_cost
 from pointwork.router.features import Features
 from pointwork.router.health import Health
 from pointwork.router.pacing import Pacer
-from pointwork.router.pending import Ledger, Pending
+from pointwork.router.pending import Ledger, Pending, logs_of
 from pointwork.router.policies.base import Policy, View
 from pointwork.router.priors import inherited_quality
 from pointwork.router.screen import Screen
@@ -38,22 +39,8 @@ def as_ints(slots: Slots) -> list[int]:
     return slots.tolist()
 
 
-@dataclass(slots=True)
-class Judged:
-    """The candidates of one decision and what was thought of them: arrays over the n candidates.
-
-    ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``contexts``: (n, d); ``table``: columns as
-    ``decisions.COLUMNS``; ``widths``: √(xᵀPx) of quality.
-    """
-
-    slots: Slots
-    names: Sequence[str]
-    inner: Array
-    state: Array
-    contexts: Array
-    table: Array
-    widths: Array
-    probabilities: Array
+# Least noise of log cost that a change of price is measured by.
+_LEAST_UNIT = 0.1
 
 
 class Core:
@@ -85,7 +72,8 @@ class Core:
             raise UsageError(f"names of arms must be unique; twice: {', '.join(twice)}")
         self.active = [True] * len(self.arms)
         self.policy = policy
-        self.pacer = Pacer(budget)
+        self.optimism = float(getattr(policy, "optimism", 0.0))
+        self.pacer = Pacer(budget, len(self.arms))
         self.settings = settings
         self.embedder = embedder
         if seed < 0:
@@ -125,7 +113,13 @@ class Core:
         if self.features is None:
             self.features = Features(self.embedder if given is None else None, given or 0)
             settings = self.settings
-            self._estimates = Estimates(self.arms, self.features.dims, ridge=settings.ridge, gamma=settings.gamma)
+            self._estimates = Estimates(
+                self.arms,
+                self.features.dims,
+                ridge=settings.ridge,
+                gamma=settings.gamma,
+                adapt=settings.adapt,
+            )
         elif (given is None) != (self.features.embedder is not None):
             kind = "texts" if self.features.embedder is not None else "features that are given"
             raise UsageError(f"this router learns from {kind}: use another router, by another name, for the other")
@@ -155,7 +149,7 @@ class Core:
         slots: Slots | None,
         inner: Array,
         text: bool,
-        remaining: float,
+        ask: Ask,
         now: float,
         *,
         look_only: bool = False,
@@ -166,27 +160,65 @@ class Core:
             slots: candidates; None: all active arms.
             inner: the contexts' shared block.
             text: whether ``inner`` comes from a text, so that many candidates can be screened by it.
-            remaining: share of the budget that is left.
+            ask: what this request asks for.
             now: seconds since the epoch.
-            look_only: nobody will be drawn: leave the screen's and the generator's state as they are.
+            look_only: nobody will be drawn: leave the pacer's, the screen's and the generator's state as they are.
         """
         slots, names, everyone = self._candidates(slots, inner, text, now, look_only)
         assert self.features is not None
         some = None if everyone else slots
-        state = self.health.features(some, remaining)
+        state = self.health.features(some, ask.remaining)
         contexts = self.features.contexts(inner, state)
         seen = self.estimates.predict(contexts, self.clock, some)
-        price = self.pacer.price(seen.cost)
+        rng = copy.deepcopy(self.rng) if look_only else self.rng
+        if not look_only:
+            self.pacer.look(seen.mean + self.optimism * seen.width, seen.cost, some)
+        view = View(names, contexts, seen.mean, seen.width, seen.cost, seen.cost, self.clock, ask.least)
+        scores, bonus, target = self._propose(view, seen, ask, rng)
+        if ask.paced and self.pacer.budget is not None:
+            if not look_only and self.pacer.dear(float(seen.cost[target.argmax()])):
+                self.pacer.solve()
+                scores, bonus, target = self._propose(view, seen, ask, rng)
+            most = self.pacer.affordable()
+            if float(seen.cost.max()) > most:
+                target, _ = capped(most, seen.cost, scores, target, target)
+        settings = self.settings
+        floor = self.pacer.floor(settings.exploration, settings.exploration_share, seen.cost)
+        if ask.most is not None:
+            target, floor = capped(ask.most, seen.cost, scores, target, floor)
+        probabilities = target * (1.0 - float(floor.sum()))
+        probabilities += floor
+        table = np.empty((len(COLUMNS), len(scores)))
+        table[0], table[1], table[2], table[3] = seen.mean, bonus, seen.cost, seen.seconds
+        table[4], table[5], table[6], table[7] = scores, view.price, seen.log_cost, seen.log_seconds
+        return Judged(slots, names, inner, state, contexts, table.T, seen.width, probabilities)
+
+    def _propose(
+        self, view: View, seen: Estimate, ask: Ask, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Scores, bonus and target of the policy; where λ is a mixture of two, the mixture of their targets."""
+        pacer = self.pacer
+        if ask.paced and pacer.share:
+            view.price = self._price(seen, ask, low=True)
+            _, _, freer = self.policy.propose(view, rng)
+            view.price = self._price(seen, ask)
+            scores, bonus, target = self.policy.propose(view, rng)
+            return scores, bonus, (1.0 - pacer.share) * target + pacer.share * freer
+        view.price = self._price(seen, ask)
+        return self.policy.propose(view, rng)
+
+    def _price(self, seen: Estimate, ask: Ask, *, low: bool = False) -> Array:
+        """What cost and latency take off each candidate's score, (n,)."""
+        if ask.weight is not None:
+            price = self.pacer.tradeoff(ask.weight, seen.cost)
+        elif ask.least is not None:
+            price = np.zeros(len(seen.cost))  # the floor says what money is worth
+        else:
+            price = self.pacer.price(seen.cost, low=low)
         settings = self.settings
         if settings.latency_weight:
             price = price + (settings.latency_weight / settings.deadline) * seen.seconds
-        view = View(names, contexts, seen.mean, seen.width, seen.cost, price, self.clock)
-        scores, bonus, target = self.policy.propose(view, copy.deepcopy(self.rng) if look_only else self.rng)
-        floor = self.pacer.floor(settings.exploration, settings.exploration_share, seen.cost)
-        probabilities = (1.0 - floor.sum()) * target + floor
-        probabilities /= probabilities.sum()
-        columns = (seen.mean, bonus, seen.cost, seen.seconds, scores, price, seen.log_cost, seen.log_seconds)
-        return Judged(slots, names, inner, state, contexts, np.array(columns).T, seen.width, probabilities)
+        return price
 
     def _candidates(
         self, slots: Slots | None, inner: Array, text: bool, now: float, look_only: bool
@@ -210,7 +242,7 @@ class Core:
 
     def commit(self, judged: Judged, now: float) -> tuple[Decision, Pending]:
         """Draw the arm and note the decision."""
-        cumulative = np.cumsum(judged.probabilities)
+        cumulative = judged.probabilities.cumsum()
         draw = self.rng.random() * float(cumulative[-1])
         index = min(int(cumulative.searchsorted(draw, side="right")), len(judged.names) - 1)
         slot, table = int(judged.slots[index]), judged.table
@@ -226,6 +258,7 @@ class Core:
         )
         context = judged.contexts[index].copy()
         mean, _, cost, _, _, _, logged_cost, logged_seconds = table[index].tolist()
+        width = float(judged.widths[index])
         pending = Pending(
             slot=slot,
             clock=self.clock,
@@ -234,23 +267,23 @@ class Core:
             mean=mean,
             log_cost=logged_cost,
             log_seconds=logged_seconds,
-            ignorance=self.estimates.ignorance(slot, context, self.clock),
-            unsure=min(1.0, float(judged.widths[index] ** 2 * self.settings.ridge / (context @ context))),
+            width=width,
+            ignorance=self.estimates.ignorance(slot, context),
+            unsure=self.estimates.unsure(slot, width, context),
             charged=cost,
             decision=decision,
         )
-        self.note(decision.id, pending, table[:, 0], table[:, 2], now)
+        self.note(decision.id, pending, now)
         return decision, pending
 
-    def note(self, decision_id: str, pending: Pending, mean: Array, cost: Array, now: float) -> None:
+    def note(self, decision_id: str, pending: Pending, now: float) -> None:
         """Take in a decision, just made or out of a log: clock, spend, load.
 
         Args:
             decision_id: its id. pending: what to keep of it.
-            mean, cost: predicted quality and US dollars of its candidates, (n,).
             now: when it was made, seconds since the epoch.
         """
-        self.pacer.charge(pending.charged, mean, cost)
+        self.pacer.charge(pending.charged)
         if pending.flying:
             self.health.chosen(pending.slot, pending.clock, now)
         self.ledger.put(decision_id, pending)
@@ -266,41 +299,59 @@ class Core:
             return False
         pending.outcome = new
         before, after = None if old is None else old.target, new.target
-        if after is not None and before is None:
-            self.estimates.learn_quality(pending.slot, pending.context, pending.clock, after)
-            self.health.grade(pending.slot, after)
-            if self.drift.changed(pending.slot, after - pending.mean, 1.0 - pending.unsure):
-                self.estimates.quality.age(pending.slot, self.clock, KEEP)
-        elif after is not None and before is not None and after != before:
-            self.estimates.correct_quality(pending.slot, pending.context, pending.clock, after - before)
-        self._learn_costs(pending, old or Outcome(), new)
-        if pending.flying:
-            pending.flying = False
-            self.health.settled(pending.slot)
-        failed = new.error is not None and (old is None or old.error is None)
-        if old is None or failed:
-            self.health.record(pending.slot, failed=failed, clock=self.clock, now=now)
-        if new.seconds is not None and (old is None or old.seconds is None):
-            self.health.timed(pending.slot, new.seconds)
+        priced = old is not None and not (old.usd is None and old.seconds is None)
+        quality = after if before is None else None
+        logs = None if priced or (new.usd is None and new.seconds is None) else logs_of(pending, new)
+        if quality is not None or logs is not None:
+            self.estimates.learn(pending.slot, pending.context, pending.clock, quality, logs)
+        if quality is not None:
+            self._graded(pending, quality)
+        elif before is not None and after is not None and after != before:
+            self.estimates.correct_quality(pending.slot, pending.context, pending.clock, after, before)
+        if old is not None and priced and (new.usd, new.seconds) != (old.usd, old.seconds):
+            logs_before, logs_now = logs_of(pending, old), logs_of(pending, new)
+            self.estimates.correct_costs(pending.slot, pending.context, pending.clock, logs_now, logs_before)
+        self._paid(pending, None if old is None else old.usd, new.usd)
+        self._landed(pending, old, new, now)
         self.estimates.tidy(self.clock)
         return True
 
-    def _learn_costs(self, pending: Pending, old: Outcome, new: Outcome) -> None:
-        if (new.usd, new.seconds) == (old.usd, old.seconds):
+    def _graded(self, pending: Pending, quality: float) -> None:
+        """A decision's quality became known."""
+        slot, residual = pending.slot, quality - pending.mean
+        self.estimates.learn_noise(residual, pending.width)
+        if self.settings.adapt:
+            self.estimates.hope(quality)
+        self.health.grade(slot, quality)
+        moved = self.drift.changed(slot, 0, residual, 1.0 - pending.unsure)
+        if moved is not None:
+            self.estimates.shift(slot, 0, self.clock, moved, KEEP)
+
+    def _paid(self, pending: Pending, old: float | None, new: float | None) -> None:
+        """A decision's cost became known, or another."""
+        if new is None or new == old:
             return
-        logs = _logs(pending, new)
-        if old.usd is None and old.seconds is None:
-            self.estimates.learn_costs(pending.slot, pending.context, pending.clock, logs)
-        else:
-            change = logs - _logs(pending, old)
-            self.estimates.correct_costs(pending.slot, pending.context, pending.clock, change)
-        if new.usd is not None and new.usd != old.usd:
-            residual = log_cost(new.usd) - pending.log_cost
-            replaced = None if old.usd is None else log_cost(old.usd) - pending.log_cost
-            weight = (1.0 - pending.ignorance) ** 2
-            self.estimates.learn_smear(pending.slot, pending.clock, residual, weight, replaced)
-            self.pacer.settle(new.usd - pending.charged)
-            pending.charged = new.usd
+        slot, residual = pending.slot, log_cost(new) - pending.log_cost
+        replaced = None if old is None else log_cost(old) - pending.log_cost
+        self.estimates.learn_smear(slot, pending.clock, residual, (1.0 - pending.ignorance) ** 2, replaced)
+        self.pacer.settle(new - pending.charged)
+        pending.charged = new
+        if old is None:
+            unit = math.sqrt(float(self.estimates.regression.noise[1])) + _LEAST_UNIT
+            moved = self.drift.changed(slot, 1, residual, 1.0 - pending.ignorance, unit)
+            if moved is not None:
+                self.estimates.shift(slot, 1, self.clock, moved, KEEP)
+
+    def _landed(self, pending: Pending, old: Outcome | None, new: Outcome, now: float) -> None:
+        slot = pending.slot
+        if pending.flying:
+            pending.flying = False
+            self.health.settled(slot)
+        failed = new.error is not None and (old is None or old.error is None)
+        if old is None or failed:
+            self.health.record(slot, failed=failed, clock=self.clock, now=now)
+        if new.seconds is not None and (old is None or old.seconds is None):
+            self.health.timed(slot, new.seconds)
 
     def add_arm(self, arm: Arm) -> None:
         """Add an arm, its quality inherited from arms of like price and description.
@@ -313,6 +364,7 @@ class Core:
         vector = np.asarray(self.embedder.embed([arm.words])[0], np.float64)
         quality = inherited_quality(arm, vector, self.arms, self._vectors, self.health)
         self.drift.grow()
+        self.pacer.grow()
         self.health.grow(arm.expected_seconds, quality)
         if self._estimates is not None:
             self._estimates.grow(arm, self.clock, quality)
@@ -341,17 +393,3 @@ class Core:
             raise UsageError(f"{name!r} is the last arm; add another before it is retired")
         self.active[self.slots[name]] = False
         self.arms_changed()
-
-
-def _logs(pending: Pending, outcome: Outcome) -> Array:
-    """Log cost and log seconds (2,) of an outcome; where one is not known, what was predicted at the decision.
-
-    A stand-in of 0 residual would pull the prediction to its prior; the decision's own does not depend on the
-    order in which outcomes come.
-    """
-    return np.array(
-        (
-            pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
-            pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
-        )
-    )

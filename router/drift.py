@@ -1,12 +1,14 @@
 """Noticing that an arm is no longer what it was.
 
-A two-sided cumulative sum per arm (Page, "Continuous inspection schemes", 1954) of what its quality was above or
-below the prediction made at the decision. Each is weighted by how much the regression knew then, so that learning
-is not taken for change. At an alarm the router ages what it knows of the arm's quality: older observations count a
-tenth, and its uncertainty widens.
+Per arm and per kind of outcome (quality, log cost) a two-sided cumulative sum (Page, "Continuous inspection
+schemes", 1954) of what was above or below the prediction made at the decision. Each is weighted by how much the
+regression knew then, so that learning is not taken for change. At an alarm the router ages what it knows (older
+observations count a tenth, so uncertainty widens) and moves the arm's level by the mean residual since the sum
+left zero: the best estimate of a sudden change (Hinkley, 1971).
 
-With a slack of 0.15 and a limit of 4.7, an arm whose outcomes are 0 or 1 gives a false alarm about once in ten
-thousand outcomes, a fall of 0.7 is noticed after 9 outcomes, one of 0.3 after some 30.
+Quality is summed as it is: with a slack of 0.15 and a limit of 4.7, an arm whose outcomes are 0 or 1 gives a
+false alarm about once in ten thousand outcomes, a fall of 0.7 is noticed after 9 outcomes, one of 0.3 after
+some 30. Log cost is summed in units of its own noise.
 """
 
 import numpy as np
@@ -14,33 +16,55 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-SLACK = 0.15
-LIMIT = 4.7
+SLACK = (0.15, 1.0)
+LIMIT = (4.7, 12.0)
+# Largest step of a sum: one outlier is not a change.
+STEP = (1.0, 5.0)
 # What observations from before an alarm still count.
 KEEP = 0.1
 
 
 class Drift:
-    """The sums of ``arms`` arms: shape (K, 2), risen and fallen."""
+    """The sums of ``arms`` arms.
+
+    Attributes:
+        sums: (K, 2, 2, 3): by arm, kind (quality, cost), direction (risen, fallen): the sum, and since it left zero
+            the sum of residuals and how many.
+    """
 
     def __init__(self, arms: int) -> None:
-        self.sums: Array = np.zeros((arms, 2))
+        self.sums: Array = np.zeros((arms, 2, 2, 3))
 
     def grow(self) -> None:
         """Add an arm."""
-        self.sums = np.vstack((self.sums, np.zeros(2)))
+        self.sums = np.concatenate((self.sums, np.zeros((1, 2, 2, 3))))
 
-    def changed(self, slot: int, residual: float, known: float) -> bool:
-        """Take in one outcome; whether the arm has changed, after which its sums start anew.
+    def changed(self, slot: int, kind: int, residual: float, known: float, unit: float = 1.0) -> float | None:
+        """Take in one outcome.
 
         Args:
-            slot: of the arm.
-            residual: quality less what was predicted.
+            slot: of the arm. kind: 0 quality, 1 log cost.
+            residual: what it was less what was predicted.
             known: 0 to 1, how much the regression knew of this context.
+            unit: that residuals are measured in.
+
+        Returns:
+            None, or at an alarm by how much the arm's level has moved; its sums start anew.
         """
-        rise, fall = (float(value) for value in self.sums[slot])
-        rise = max(0.0, rise + known * (residual - SLACK))
-        fall = max(0.0, fall + known * (-residual - SLACK))
-        alarm = max(rise, fall) > LIMIT
-        self.sums[slot] = (0.0, 0.0) if alarm else (rise, fall)
-        return alarm
+        moved: float | None = None
+        step = residual / unit
+        for direction, signed in enumerate((step, -step)):
+            cell = self.sums[slot, kind, direction]
+            total = float(cell[0]) + known * (min(STEP[kind], signed) - SLACK[kind])
+            if total <= 0.0:
+                if cell[0]:
+                    cell[:] = 0.0
+                continue
+            cell[0] = total
+            cell[1] += residual
+            cell[2] += 1.0
+            if total > LIMIT[kind]:
+                moved = float(cell[1] / cell[2])
+        if moved is not None:
+            self.sums[slot, kind] = 0.0
+        return moved

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.router.arms import Arm
-from pointwork.router.regression import Regression
+from pointwork.router.regression import COSTS, QUALITY, Regression
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
@@ -25,6 +25,8 @@ SECONDS_FLOOR = 1e-3
 SMEAR_PRIOR = 5.0
 SMEAR_CLIP = 3.0
 _FAR = 9.2
+# Noise of quality (σ²) before it was seen, belief in it in observations, rate of the running mean, least noise.
+_NOISE, _BELIEF, _RATE, _LEAST = 0.1, 4.0, 0.01, 1e-6
 
 
 def log_cost(usd: float) -> float:
@@ -42,7 +44,7 @@ class Estimate:
     """Predictions for n candidates, each of shape (n,).
 
     Attributes:
-        mean: quality. width: √(xᵀPx) of the quality regression.
+        mean: quality. width: standard deviation of what is believed of it, √(σ² xᵀPx).
         log_cost, log_seconds: the regressions' own predictions.
         cost: expected US dollars. seconds: predicted latency.
     """
@@ -62,24 +64,29 @@ class Estimates:
     estimate", 1983) is the discounted mean of exp(realised − predicted log cost), predicted *at the decision*
     (prequential), each weighted by (1 − h)², h = ρ xᵀPx/‖x‖² in [0, 1] being how little the regression knew then:
     else the first residuals, which are the prior's error, would stay in the factor long after they are learnt.
+
+    Attributes:
+        noise: σ² of quality about its prediction, and of how many observations.
+        usual: running mean of quality over all arms, and of how many observations.
+        untried: slots without an observed quality.
     """
 
-    def __init__(self, arms: Sequence[Arm], dims: int, *, ridge: float, gamma: float) -> None:
+    def __init__(self, arms: Sequence[Arm], dims: int, *, ridge: float, gamma: float, adapt: bool) -> None:
         count = len(arms)
         self.gamma = gamma
-        self.ridge = ridge
-        self.quality = Regression(count, dims, 1, ridge=ridge, gamma=gamma)
-        self.costs = Regression(count, dims, 2, ridge=ridge, gamma=gamma)
+        self.regression = Regression(count, dims, ridge=ridge, gamma=gamma, adapt=adapt)
         self.prior = np.zeros((count, 3))  # quality, log cost, log seconds
         for slot, arm in enumerate(arms):
             self.prior[slot] = prior_of(arm)
         self.smear = np.ones(count)
         self.smear_sums = np.zeros((count, 3))  # sum of factors, sum of weights, reference time
+        self.noise = np.array([_NOISE, _BELIEF])
+        self.usual = np.array([0.5, 2.0])
+        self.untried = list(range(count))
 
     def grow(self, arm: Arm, clock: float, quality: float) -> None:
         """Add a slot for an arm, with this prior quality."""
-        self.quality.grow(clock)
-        self.costs.grow(clock)
+        self.regression.grow(clock)
         self.prior = np.vstack((self.prior, prior_of(arm, quality)))
         self.smear = np.append(self.smear, 1.0)
         self.smear_sums = np.vstack((self.smear_sums, np.array([0.0, 0.0, clock])))
@@ -88,37 +95,82 @@ class Estimates:
         """Predictions for contexts (n, d) on these slots; None: all slots, in order."""
         prior = self.prior if slots is None else self.prior[slots]
         smear = self.smear if slots is None else self.smear[slots]
-        mean = prior[:, 0] + self.quality.predict(contexts, slots)[:, 0]
-        width = np.sqrt(self.quality.variances(contexts, clock, slots))
+        three = self.regression.predict(contexts, slots)
+        width = np.sqrt(self.regression.variances(contexts, clock, slots) * float(self.noise[0]))
         # far outside what was seen, a linear model of a logarithm can say anything: a factor 10⁴ is enough
-        logs = prior[:, 1:] + np.minimum(np.maximum(self.costs.predict(contexts, slots), -_FAR), _FAR)
-        amounts = np.exp(logs)
+        np.minimum(three, _FAR, out=three)
+        np.maximum(three, -_FAR, out=three)
+        three += prior
+        amounts = np.exp(three[:, 1:])
         cost = np.maximum(amounts[:, 0] * smear - COST_FLOOR, 0.0)
-        return Estimate(mean, width, logs[:, 0], logs[:, 1], cost, amounts[:, 1])
+        return Estimate(three[:, 0], width, three[:, 1], three[:, 2], cost, amounts[:, 1])
 
-    def ignorance(self, slot: int, context: Array, clock: float) -> float:
-        """h in [0, 1]: how little the cost regression of an arm knows about this context."""
-        return min(1.0, self.costs.variance(slot, context, clock) * self.ridge / float(context @ context))
+    def unsure(self, slot: int, width: float, context: Array) -> float:
+        """h in [0, 1]: how little the quality regression of an arm knew about a context, by its width then."""
+        most = float(self.noise[0]) * float(context @ context) / float(self.regression.ridges[slot, QUALITY])
+        return min(1.0, width * width / most)
 
-    def learn_quality(self, slot: int, context: Array, clock: float, quality: float) -> None:
-        """One observed quality, of a decision at time ``clock``."""
-        self.quality.add(slot, context, clock, np.array([quality - self.prior[slot, 0]]))
+    def ignorance(self, slot: int, context: Array) -> float:
+        """h in [0, 1]: how little the cost regression of an arm knows about a context."""
+        variance = self.regression.variance(slot, COSTS, context)
+        return min(1.0, variance * float(self.regression.ridges[slot, COSTS]) / float(context @ context))
 
-    def correct_quality(self, slot: int, context: Array, clock: float, change: float) -> None:
-        """The quality of a decision learnt before was another: by ``change``."""
-        self.quality.correct(slot, context, clock, np.array([change]))
+    def learn(self, slot: int, context: Array, clock: float, quality: float | None, logs: Array | None) -> None:
+        """An observation, of a decision at time ``clock``.
 
-    def learn_costs(self, slot: int, context: Array, clock: float, logs: Array) -> None:
-        """Log cost and log seconds (2,) of a decision; put the prediction where one is not known."""
-        self.costs.add(slot, context, clock, logs - self.prior[slot, 1:])
+        Args:
+            slot: of the arm. context: x (d,).
+            quality: or None. logs: log cost and log seconds (2,), or None.
+        """
+        prior, regression = self.prior[slot], self.regression
+        if quality is None:
+            assert logs is not None
+            regression.add("costs", slot, context, clock, logs - prior[1:])
+        elif logs is None:
+            regression.add("quality", slot, context, clock, np.array([quality - prior[0]]))
+        else:
+            residuals = np.empty(3)
+            residuals[0] = quality
+            residuals[1:] = logs
+            residuals -= prior
+            regression.add("both", slot, context, clock, residuals)
 
-    def correct_costs(self, slot: int, context: Array, clock: float, change: Array) -> None:
-        """Log cost and log seconds of a decision learnt before were others: by ``change`` (2,)."""
-        self.costs.correct(slot, context, clock, change)
+    def learn_noise(self, residual: float, width: float) -> None:
+        """One residual of quality against the prediction at its decision, which had this width."""
+        noise, count = self.noise.tolist()
+        seen = residual * residual * noise / (noise + width * width)  # r²/(1 + xᵀPx)
+        noise += max(_RATE, 1.0 / (count + 1.0)) * (seen - noise)
+        self.noise[:] = max(noise, _LEAST), count + 1.0
+
+    def hope(self, quality: float) -> None:
+        """A quality became known: arms that were never tried are taken to be as good as what is usual, at least ½.
+
+        With ½ for all, a good arm that was not tried would look bad beside arms that are better than that.
+        """
+        mean, count = self.usual.tolist()
+        mean += max(_RATE, 1.0 / (count + 1.0)) * (quality - mean)
+        self.usual[:] = mean, count + 1.0
+        if self.untried:
+            level = max(0.5, mean)
+            mass = self.regression.mass
+            self.untried = [slot for slot in self.untried if mass[slot, QUALITY] == 0.0]
+            for slot in self.untried:
+                self.prior[slot, 0] = level
+
+    def correct_quality(self, slot: int, context: Array, clock: float, new: float, old: float) -> None:
+        """The quality of a decision learnt before was another."""
+        self.regression.correct(0, slot, context, clock, new - old, old - float(self.prior[slot, 0]))
+
+    def correct_costs(self, slot: int, context: Array, clock: float, new: Array, old: Array) -> None:
+        """Log cost and log seconds (2,) of a decision learnt before were others."""
+        for head in (0, 1):
+            change = float(new[head] - old[head])
+            residual = float(old[head] - self.prior[slot, 1 + head])
+            self.regression.correct(1 + head, slot, context, clock, change, residual)
 
     def learn_smear(self, slot: int, clock: float, residual: float, weight: float, old: float | None) -> None:
         """One residual of log cost against the prediction at its decision; ``old``: the one it replaces."""
-        total, mass, since = (float(value) for value in self.smear_sums[slot])
+        total, mass, since = self.smear_sums[slot].tolist()
         if clock > since:
             decay = self.gamma ** (clock - since)
             total, mass, since = total * decay, mass * decay, clock
@@ -129,25 +181,29 @@ class Estimates:
             total -= weight * _factor(old)
         total += weight * _factor(residual)
         self.smear_sums[slot] = total, mass, since
-        self.smear[slot] = (SMEAR_PRIOR + total) / (SMEAR_PRIOR + mass)
+        self.smear[slot] = max(SMEAR_PRIOR + total, 0.05 * SMEAR_PRIOR) / (SMEAR_PRIOR + mass)
+
+    def shift(self, slot: int, kind: int, clock: float, by: float, keep: float) -> None:
+        """An arm has changed: move its level of quality (0) or log cost (1), and trust what was before less."""
+        level = float(self.prior[slot, kind]) + by
+        self.prior[slot, kind] = min(1.0, max(0.0, level)) if kind == 0 else level
+        self.regression.age(slot, kind, clock, keep)
+        if kind == 1:
+            self.smear_sums[slot, :2] *= keep
 
     def refresh(self, clock: float) -> None:
         """Move all regressions to this time and invert exactly."""
         for slot in range(len(self.prior)):
-            self.quality.refresh(slot, clock)
-            self.costs.refresh(slot, clock)
+            self.regression.refresh(slot, clock)
 
     def tidy(self, clock: float) -> None:
         """A little upkeep: look at one arm's regressions and refresh them if stale."""
-        self.quality.tidy(clock)
-        self.costs.tidy(clock)
+        self.regression.tidy(clock)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays, by name, to be kept."""
         parts: dict[str, npt.NDArray[np.generic]] = {name: getattr(self, name) for name in _ARRAYS}
-        for part in ("quality", "costs"):
-            regression: Regression = getattr(self, part)
-            parts.update({f"{part}.{name}": array for name, array in regression.state().items()})
+        parts.update({f"regression.{name}": array for name, array in self.regression.state().items()})
         return parts
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
@@ -161,13 +217,12 @@ class Estimates:
             if state[name].shape != mine.shape:
                 raise ValueError(f"{name} has shape {state[name].shape}, not {mine.shape}")
             setattr(self, name, state[name].astype(np.float64))
-        for part in ("quality", "costs"):
-            prefix = f"{part}."
-            regression: Regression = getattr(self, part)
-            regression.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        prefix = "regression."
+        self.untried = list(range(len(self.prior)))
+        self.regression.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
 
 
-_ARRAYS = ("prior", "smear", "smear_sums")
+_ARRAYS = ("prior", "smear", "smear_sums", "noise", "usual")
 
 
 def prior_of(arm: Arm, quality: float = 0.5) -> Array:

@@ -5,27 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from pointwork.router.core import Core, Judged
+from pointwork.router.core import Ask, Core, Judged
 from pointwork.router.decisions import COLUMNS, ArmScore
 from pointwork.router.features import Array
 
 Row = dict[str, Any]
 
 
-def rows_now(core: Core, inner: Array, now: float) -> list[Row]:
+def rows_now(core: Core, inner: Array, ask: Ask, now: float) -> list[Row]:
     """What is thought of each arm in use for this context now; those screened out have propensity 0.
 
     Args:
         core: the router's state, which stays as it is.
         inner: the contexts' shared block, from a text.
+        ask: what the request asks for.
         now: seconds since the epoch.
     """
-    judged = core.judge(None, inner, True, 1.0, now, look_only=True)
+    judged = core.judge(None, inner, True, ask, now, look_only=True)
     rows = {row["arm"]: row for row in _rows(core, judged)}
     for name in core.all_names:
         if name not in rows:  # screened out, or its breaker is open
             slot = np.array([core.slots[name]])
-            alone = core.judge(slot, inner, False, 1.0, now, look_only=True)
+            alone = core.judge(slot, inner, False, ask, now, look_only=True)
             rows[name] = {**_rows(core, alone)[0], "propensity": 0.0}
     return _sorted(list(rows.values()))
 

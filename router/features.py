@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 # load, EMA latency and EMA success of the arm, remaining share of the budget
 STATE = 4
 # Largest norm of each block before the whole is scaled to 1.
-_BIAS, _TEXT, _SHAPE, _STATE = 1.0, 1.0, 0.5, 0.5
+_BIAS, _TEXT, _SHAPE, _STATE = 1.0, 1.0, 1.0, 0.5
 
 _LONG = math.log1p(8000)
 _DIGIT = re.compile(r"\d")

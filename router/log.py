@@ -43,7 +43,7 @@ class Log:
         assert core.features is not None
         names = list(judged.names)
         scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
-        scores[decision.arm].update(ignorance=pending.ignorance, unsure=pending.unsure)
+        scores[decision.arm].update(width=pending.width, ignorance=pending.ignorance, unsure=pending.unsure)
         self.store.append(
             tables.decisions,
             {
@@ -135,6 +135,11 @@ class Log:
                 select(table.c.id).where(table.c.router == self.router, table.c.live.is_(True))
             ).scalar()
             version = int(newest or 0) + 1
+            promoted = connection.execute(
+                select(table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
+            ).scalar()
+            if promoted and promoted.get("promoted"):  # what was promoted goes on learning
+                metrics = {**metrics, "promoted": True}
             connection.execute(update(table).where(table.c.router == self.router).values(live=False))
             connection.execute(
                 insert(table).values(
@@ -158,8 +163,8 @@ def outcome_of(row: Mapping[str, Any]) -> Outcome:
     return Outcome(row["quality"], row["usd"], row["seconds"], row["error"])
 
 
-def pending_of(row: Mapping[str, Any], core: Core) -> tuple[Pending, Array, Array] | None:
-    """What must be kept of a logged decision, and predicted quality and cost (n,) of its candidates.
+def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
+    """What must be kept of a logged decision.
 
     The context is put together from the log; where the log has features of another version, from the text.
     None: the arm is not known here, or the context can not be put together.
@@ -182,7 +187,7 @@ def pending_of(row: Mapping[str, Any], core: Core) -> tuple[Pending, Array, Arra
         return None
     state = np.array([row["context"]["arms"][row["arm"]]], np.float64)
     mine = row["scores"][row["arm"]]
-    pending = Pending(
+    return Pending(
         slot=slot,
         clock=int(row["clock"]),
         created=float(row["created"]),
@@ -190,9 +195,23 @@ def pending_of(row: Mapping[str, Any], core: Core) -> tuple[Pending, Array, Arra
         mean=float(mine["mean"]),
         log_cost=float(mine["log_cost"]),
         log_seconds=float(mine["log_seconds"]),
-        ignorance=float(mine["ignorance"]),
-        unsure=float(mine["unsure"]),
+        width=float(mine.get("width", 0.0)),
+        ignorance=float(mine.get("ignorance", 1.0)),
+        unsure=float(mine.get("unsure", 0.0)),
         charged=float(mine["cost"]),
     )
-    scores = row["scores"].values()
-    return pending, np.array([s["mean"] for s in scores]), np.array([s["cost"] for s in scores])
+
+
+def look_back(row: Mapping[str, Any], core: Core) -> None:
+    """Let the pacer see a logged decision as it was seen when it was made."""
+    scores = row["scores"]
+    known = [name for name in scores if name in core.slots]
+    if not known:
+        return
+    value = np.array([float(scores[name]["score"]) + float(scores[name]["price"]) for name in known])
+    cost = np.array([float(scores[name]["cost"]) for name in known])
+    core.pacer.look(value, cost, np.array([core.slots[name] for name in known], np.intp))
+    if core.pacer.budget is not None:
+        rate = float(scores[known[0]].get("price_weight", 0.0)) / core.pacer.budget
+        if abs(rate - core.pacer.rate) > 1e-9 * max(rate, core.pacer.rate):
+            core.pacer.rate, core.pacer.solved = rate, core.pacer.seen

@@ -1,14 +1,22 @@
-"""The price of money: λ, moved so that mean spend ends at the budget per request or just below.
+"""The price of money: λ, chosen so that mean spend ends at the budget per request or just below.
 
-``price = λ·ĉ/B`` is taken off an arm's score. λ is the dual variable of "mean cost ≤ B" (primal–dual pacing:
-Badanidiyuru, Kleinberg, Slivkins, "Bandits with Knapsacks", 2013), moved by realised minus target spend. Its step
-is made free of scale: ``λ = v·σ_q/σ_c`` with the running spreads of predicted quality and of predicted cost/B among
-the candidates, and v moved by η·e/rms(e), e = cost/B′ − 1, clipped, because one dear call can be a thousand times a
-tight B. What a clipped step or a slow λ leaves unpaid stays in the account ``debt`` (in requests' budgets), which
-lowers the target B′ until it is paid back.
+``price = λ·ĉ/B`` is taken off an arm's score. λ is the dual variable of "mean cost ≤ B" (Badanidiyuru,
+Kleinberg, Slivkins, "Bandits with Knapsacks", 2013). Small steps along its gradient lag behind: it is *solved
+for* instead, every few decisions, as the least λ at which choosing by score would have kept the last ``WINDOW``
+requests, with what was predicted for each of their candidates, on target (the empirical dual of the knapsack;
+the objective is a step function of one variable, so a bisection finds it). Where requests are much alike the
+step is high, and the optimum is a mixture: a share of requests is decided by the λ just below it. And as
+beliefs move on from those in the window, the two are taken further apart while the account is off. The target
+is B corrected by what was spent too much or too little so far, paid back over ``_HORIZON`` requests.
 
-A decision is charged what it is predicted to cost when it is made, and the difference when its cost is known, so
-that thousands of decisions in flight can not slip past.
+Three guards. A choice dearer than ``_DEAR`` budgets is only made by a λ that has just been solved for, and only
+when what was saved pays for it, but for ``_ADVANCE`` budgets and ``_SLIP`` of all that was due so far (so one
+call of 180 budgets is not tried out at the start of a tight budget and then paid back by everybody else). A
+decision is charged what it is predicted to cost when it is made (the difference when its cost is known), so
+that thousands in flight can not slip past.
+
+The same window gives the scales of trade-off mode (BudgetMem, 2026): the root of cost between its 5th and 95th
+percentile, clipped to 0..1, times the spread of quality over its own.
 """
 
 import math
@@ -20,17 +28,21 @@ import numpy.typing as npt
 from pointwork.errors import UsageError
 
 Array = npt.NDArray[np.float64]
+Slots = npt.NDArray[np.intp]
 
-_STEP = 0.03  # η
-_CLIP = 8.0  # largest step, in units of the running rms
-_MEMORY = 0.02  # rate of the running spreads and rms
-_SLOW = 0.005  # rate of the running rms, to which rare dear calls belong
-_LEAST_SPREAD = 0.02  # of quality: predictions that are all equal still have a price
-_START = 1.0  # v at the start, when nothing is known: dear arms wait
-_MOST = 200.0  # v
+WINDOW = 256
+_EVERY = 16  # decisions between solutions of λ; each one at first, later twice as many
+_EARLY, _LATE = 48, 512
+_SAFETY = 0.99  # part of the budget that is aimed at
 _HORIZON = 100.0  # requests over which debt is paid back
-_PATIENCE = 25.0  # unpaid budgets that raise v by 1 for as long as they are unpaid
-_CREDIT = 50.0  # most unspent budgets that are kept for later
+_CREDIT = 30.0  # most unspent budgets that are kept for later
+_LEAST, _MOST = 0.5, 1.15  # of the budget that is aimed at while paying back
+_DEAR = 4.0
+_ADVANCE, _SLIP = 8.0, 0.02
+_RATE = 0.03  # relative precision of λ
+_TOP = 1e12
+_WIDEST = 3.0
+_STEP = 0.02  # of the target: spend on both sides of λ that differs more is mixed
 
 
 class Pacer:
@@ -38,72 +50,147 @@ class Pacer:
 
     Args:
         budget: B, US dollars per request on average; None: cost has no price (λ = 0).
+        arms: how many slots.
 
     Raises:
         UsageError: a budget that is not above 0 or not finite.
     """
 
-    def __init__(self, budget: float | None) -> None:
+    def __init__(self, budget: float | None, arms: int = 0) -> None:
         if budget is not None and not (math.isfinite(budget) and budget > 0):
             raise UsageError(f"budget_per_request must be above 0 US dollars, not {budget!r}")
         self.budget = budget
-        self.dual = _START
-        self.debt = 0.0
-        self.quality_spread = _LEAST_SPREAD
-        self.cost_spread = 1.0
-        self.square = 1.0
-        self.charges = 0.0
+        self.rate = 0.0  # λ/B, quality per US dollar
+        self.low = 0.0  # the λ/B just below at which the window would have overspent,
+        self.spread = 1.0  # factor between λ and each of the two
+        self.share = 0.0  # and the share of requests that are to be decided by it, so that together they meet B
+        self.debt = 0.0  # in requests' budgets
+        self.seen = 0
+        self.solved = -1  # requests seen at the last solution
+        self.values: Array = np.full((WINDOW, arms), -np.inf)
+        self.costs: Array = np.zeros((WINDOW, arms))
+        self.scales = np.zeros(3)  # of trade-off mode: 5th percentile of √cost, 95th, σ_q/σ_c
+        self.scaled = -1
+
+    def grow(self) -> None:
+        """Add a slot."""
+        self.values = np.hstack((self.values, np.full((WINDOW, 1), -np.inf)))
+        self.costs = np.hstack((self.costs, np.zeros((WINDOW, 1))))
 
     @property
     def weight(self) -> float:
         """λ: quality that spending one request's budget must be worth."""
-        if self.budget is None:
-            return 0.0
-        dual = min(_MOST, self.dual + max(0.0, self.debt) / _PATIENCE)
-        return dual * max(self.quality_spread, _LEAST_SPREAD) / max(self.cost_spread, 1e-9)
+        return 0.0 if self.budget is None else self.rate * self.budget
 
-    def price(self, cost: Array) -> Array:
-        """What each predicted cost (n,), in US dollars, takes off the score."""
-        if self.budget is None:
-            return np.zeros(len(cost))
-        return (self.weight / self.budget) * cost
-
-    def charge(self, usd: float, mean: Array, cost: Array) -> None:
-        """A decision was made.
+    def look(self, value: Array, cost: Array, slots: Slots | None) -> None:
+        """A request is about to be decided: keep what it could yield, and solve for λ if it is time.
 
         Args:
-            usd: predicted cost of the chosen arm.
-            mean: predicted quality of all candidates (n,).
-            cost: predicted cost of all candidates (n,), US dollars.
+            value: quality that its candidates would be chosen by (n,). cost: predicted US dollars (n,).
+            slots: theirs; None: all.
         """
+        row = self.seen % WINDOW
+        if slots is None:
+            self.values[row], self.costs[row] = value, cost
+        else:
+            self.values[row], self.costs[row] = -np.inf, 0.0
+            self.values[row, slots], self.costs[row, slots] = value, cost
+        self.seen += 1
         if self.budget is None:
             return
-        if len(mean) > 1:
-            rate = max(_MEMORY, 1.0 / (self.charges + 1.0))
-            self.quality_spread += rate * (_spread(mean) - self.quality_spread)
-            self.cost_spread += rate * (_spread(cost) / self.budget - self.cost_spread)
-        self.charges += 1.0
-        paid = 1.0 - self.debt / _HORIZON
-        target = min(1.1, max(0.5, paid))
-        error = usd / (self.budget * target) - 1.0
-        slow = max(_SLOW, 1.0 / (self.charges + 1.0))
-        self.square += slow * (min(error * error, 100.0 * self.square) - self.square)
-        self._move(error)
-        self._book(usd / self.budget - 1.0)
+        every = 1 if self.seen < _EARLY else _EVERY if self.seen < _LATE else 2 * _EVERY
+        if self.seen - self.solved >= every:
+            self.solve()
+
+    def dear(self, cost: float) -> bool:
+        """Whether a choice of this predicted cost needs a λ that is newer than the present one."""
+        return self.budget is not None and cost > _DEAR * self.budget and self.solved < self.seen
+
+    def affordable(self) -> float:
+        """US dollars that one request may be predicted to cost now; the exploration floor has its own limit."""
+        if self.budget is None:
+            return math.inf
+        return self.budget * max(_DEAR, _ADVANCE + _SLIP * self.seen - self.debt)
+
+    @property
+    def target(self) -> float:
+        """US dollars per request that are aimed at now."""
+        assert self.budget is not None
+        share = _SAFETY * (1.0 - self.debt / _HORIZON)
+        return self.budget * min(_MOST, max(_LEAST, share))
+
+    def solve(self) -> None:
+        """Find the least λ that would have kept the window on target."""
+        count = min(self.seen, WINDOW)
+        values, costs, target = self.values[:count], self.costs[:count], self.target
+        self.solved = self.seen
+        self.share = 0.0
+        if _spend(values, costs, 0.0) <= target:
+            self.rate = 0.0
+            return
+        low = 0.0
+        high = self.rate or 0.1 / target
+        while _spend(values, costs, high) > target:
+            low, high = high, high * 4.0
+            if high > _TOP / target:  # even the cheapest arms cost more
+                self.rate = high
+                return
+        if not low:
+            low = high / 2.0
+            while low > 1e-9 / target and _spend(values, costs, low) <= target:
+                low, high = low / 2.0, low
+        while high > low * (1.0 + _RATE):
+            middle = math.sqrt(low * high)
+            if _spend(values, costs, middle) > target:
+                low = middle
+            else:
+                high = middle
+        # money stays unspent (or debt unpaid) at this λ: what was predicted is not what is predicted now
+        off = (self.debt <= -0.7 * _CREDIT) or self.debt > _CREDIT
+        self.spread = min(_WIDEST, self.spread * 1.3) if off else max(1.0, self.spread / 1.1)
+        low, high = low / self.spread, high * self.spread
+        self.rate = high
+        over, under = _spend(values, costs, low), _spend(values, costs, high)
+        if over - under > _STEP * target:
+            self.low, self.share = low, min(1.0, max(0.0, (target - under) / (over - under)))
+
+    def price(self, cost: Array, *, low: bool = False) -> Array:
+        """What each predicted cost (n,), in US dollars, takes off the score; ``low``: by the λ just below."""
+        return (self.low if low else self.rate) * cost
+
+    def tradeoff(self, weight: float, cost: Array) -> Array:
+        """The same in trade-off mode, where ``weight`` says how much of the spread of quality money is worth."""
+        if self.seen - self.scaled >= _EVERY or self.scaled < 0:
+            self._scale()
+        low, high, ratio = (float(scale) for scale in self.scales)
+        if not ratio:
+            return np.zeros(len(cost))
+        return (weight * ratio) * np.minimum(1.0, np.maximum(0.0, (np.sqrt(cost) - low) / (high - low)))
+
+    def _scale(self) -> None:
+        self.scaled = self.seen
+        count = min(self.seen, WINDOW)
+        there = np.isfinite(self.values[:count])
+        roots, values = np.sqrt(self.costs[:count][there]), self.values[:count][there]
+        self.scales[:] = 0.0
+        if not len(roots):
+            return
+        low, high = (float(edge) for edge in np.percentile(roots, (5, 95)))
+        if high - low <= 1e-9 * max(high, 1e-9):  # all cost the same: nothing to trade
+            return
+        spread = float(np.clip((roots - low) / (high - low), 0, 1).std())
+        if spread > 1e-6:
+            self.scales[:] = low, high, max(float(values.std()), 0.02) / spread
+
+    def charge(self, usd: float) -> None:
+        """A decision was made, at this predicted cost."""
+        if self.budget is not None:
+            self.debt = max(-_CREDIT, self.debt + usd / self.budget - 1.0)
 
     def settle(self, difference: float) -> None:
         """A decision's cost is known: by how many US dollars more (or less) than charged."""
-        if self.budget is None or difference == 0.0:
-            return
-        self._move(difference / self.budget)
-        self._book(difference / self.budget)
-
-    def _move(self, error: float) -> None:
-        step = error / math.sqrt(max(self.square, 1e-6))
-        self.dual = min(_MOST, max(0.0, self.dual + _STEP * min(_CLIP, max(-_CLIP, step))))
-
-    def _book(self, excess: float) -> None:
-        self.debt = max(-_CREDIT, self.debt + excess)
+        if self.budget is not None:
+            self.debt = max(-_CREDIT, self.debt + difference / self.budget)
 
     def floor(self, exploration: float, share: float, cost: Array) -> Array:
         """Exploration floor of each candidate: f_a = min(ε, κ·B/ĉ_a)/n, never 0 unless ε is.
@@ -116,21 +203,30 @@ class Pacer:
         count = len(cost)
         if self.budget is None:
             return np.full(count, exploration / count)
-        return np.minimum(exploration, share * self.budget / np.maximum(cost, 1e-12)) / count
+        return np.minimum(exploration / count, (share * self.budget / count) / np.maximum(cost, 1e-12))
 
     def state(self) -> dict[str, float]:
-        """Everything that changes, to be kept."""
-        return {name: getattr(self, name) for name in _FIELDS}
+        """The numbers that change, to be kept; the window is kept beside them."""
+        return {name: float(getattr(self, name)) for name in _FIELDS}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take ``state`` back."""
+    def restore(self, state: dict[str, Any], window: tuple[Array, Array] | None = None) -> None:
+        """Take ``state`` and the window back."""
         for name in _FIELDS:
-            setattr(self, name, float(state[name]))
+            setattr(self, name, type(getattr(self, name))(state[name]))
+        self.scaled = -1
+        if window is not None:
+            if window[0].shape != self.values.shape or window[1].shape != self.costs.shape:
+                raise ValueError(f"the pacer's window has shape {window[0].shape}, not {self.values.shape}")
+            self.values, self.costs = window[0].astype(np.float64), window[1].astype(np.float64)
 
 
-_FIELDS = ("dual", "debt", "quality_spread", "cost_spread", "square", "charges")
+_FIELDS = ("rate", "low", "share", "spread", "debt", "seen", "solved")
 
 
-def _spread(values: Array) -> float:
-    count, total = len(values), float(values.sum())
-    return math.sqrt(max(0.0, float(values @ values) / count - (total / count) ** 2))
+def _spend(values: Array, costs: Array, rate: float) -> float:
+    """Mean cost if each request of the window went to its best candidate at this price of money."""
+    best = (values - rate * costs).argmax(axis=1) if rate else values.argmax(axis=1)
+    return float(costs[_ROWS[: len(best)], best].mean())
+
+
+_ROWS = np.arange(WINDOW)

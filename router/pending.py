@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.router.decisions import Decision, Outcome
+from pointwork.router.estimates import log_cost, log_seconds
 
 Array = npt.NDArray[np.float64]
 
@@ -23,7 +24,7 @@ class Pending:
         slot: of the chosen arm. clock, created: when the decision was made.
         context: x of the chosen arm, (d,).
         mean, log_cost, log_seconds: as predicted then.
-        ignorance: h of the cost regression then. unsure: that of the quality regression.
+        width: of the belief in the quality then. unsure: h of the quality regression then; ignorance: of costs'.
         charged: US dollars that the pacer has been charged.
         outcome: all that is known so far, None before the first.
         flying: counts as load.
@@ -37,6 +38,7 @@ class Pending:
     mean: float
     log_cost: float
     log_seconds: float
+    width: float
     ignorance: float
     unsure: float
     charged: float
@@ -128,7 +130,7 @@ class Ledger:
             self.put(str(decision_id), pending)
 
 
-_FLOATS = ("mean", "log_cost", "log_seconds", "ignorance", "unsure", "charged")
+_FLOATS = ("mean", "log_cost", "log_seconds", "width", "ignorance", "unsure", "charged")
 
 
 def _numbers(outcome: Outcome | None) -> tuple[float, ...]:
@@ -144,3 +146,17 @@ def _outcome(numbers: list[float], error: str) -> Outcome | None:
         return None
     quality, usd, seconds = (None if np.isnan(value) else value for value in values)
     return Outcome(quality, usd, seconds, error if failed else None)
+
+
+def logs_of(pending: Pending, outcome: Outcome) -> Array:
+    """Log cost and log seconds (2,) of an outcome; where one is not known, what was predicted at the decision.
+
+    A stand-in of 0 residual would pull the prediction to its prior; the decision's own does not depend on the
+    order in which outcomes come.
+    """
+    return np.array(
+        (
+            pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
+            pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
+        )
+    )

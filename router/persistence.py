@@ -24,7 +24,7 @@ from pointwork.router.pending import Ledger
 from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 
@@ -48,6 +48,7 @@ def dump(core: Core, extra: Mapping[str, Any], *, flying_only: bool = False) -> 
         "health": core.health.state(),
         "screen": {"seen": core.screen.seen},
         "drift": {"sums": core.drift.sums},
+        "pacer": {"values": core.pacer.values, "costs": core.pacer.costs},
     }
     if core.features is not None:
         parts["estimates"] = core.estimates.state()
@@ -59,7 +60,11 @@ def dump(core: Core, extra: Mapping[str, Any], *, flying_only: bool = False) -> 
         "active": core.active,
         "policy": core.policy.name,
         "policy_version": core.policy.version,
-        "policy_options": {k: v for k, v in vars(core.policy).items() if isinstance(v, int | float | str | None)},
+        "policy_options": {
+            k: v
+            for k, v in vars(core.policy).items()
+            if not k.startswith("_") and isinstance(v, int | float | str | None)
+        },
         "budget": core.pacer.budget,
         "settings": asdict(core.settings),
         "embedder": core.embedder.version,
@@ -135,7 +140,10 @@ def _restore(core: Core, meta: Mapping[str, Any], arrays: Arrays) -> None:
         core.prepare(meta["given"])
         core.estimates.restore(_part(arrays, "estimates"))
     core.health.restore(_part(arrays, "health"))
-    core.pacer.restore(dict(meta["pacer"]))
+    window = _part(arrays, "pacer")
+    core.pacer.restore(
+        dict(meta["pacer"]), (window["values"].astype(np.float64), window["costs"].astype(np.float64))
+    )
     core.screen.seen = _part(arrays, "screen")["seen"].astype(np.float64)
     core.drift.sums = _part(arrays, "drift")["sums"].astype(np.float64)
     core.clock = int(meta["clock"])

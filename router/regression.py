@@ -1,24 +1,29 @@
-"""Discounted ridge regressions, one per arm, that cost microseconds to ask and to update.
+"""Discounted ridge regressions, two per arm, that cost microseconds to ask and to update.
 
-Per arm, with the router's decisions as the clock t and a discount 0 < γ ≤ 1 (discounted LinUCB: Russac, Vernade,
-Cappé, "Weighted Linear Bandits for Non-Stationary Environments", 2019, with a prior mean that does not decay):
+Each arm has two *blocks*, one for quality and one for cost and latency, as their outcomes come apart; each
+block has a Gram matrix of its own and one or more *heads* (targets that share it). With the router's decisions as
+the clock t and a discount 0 < γ ≤ 1 (discounted LinUCB: Russac, Vernade, Cappé, "Weighted Linear Bandits for Non-Stationary
+Environments", 2019, with a prior mean that does not decay):
 
     G_t = Σ_i γ^(t − t_i) x_i x_iᵀ        b_t = Σ_i γ^(t − t_i) r_i x_i        θ_t = (G_t + ρI)⁻¹ b_t
 
-where r_i is the target less its prior mean, t_i the time of the *decision*, whenever its outcome came, and ρ the
-ridge. Several targets that always come together are several heads (rows of b and θ) over one G.
+where r_i is the target less its prior mean, t_i the time of the *decision*, whenever its outcome came. (ρI stands
+for diag(ρ₀, ρ, …, ρ): the first entry of a context is the bias, and its ridge ρ₀ never passes ``LEVEL``, so that
+an arm that was not tried stays uncertain however little the other features say.)
 
 Nothing is touched as time passes: G and b are kept as they were at a reference time s, a decision of time t_i
 enters with weight γ^(s − t_i), and P = (G_s + ρI)⁻¹ follows by Sherman and Morrison. At a later time t,
 
-    (G_t + ρI)⁻¹ = (γ^Δ G_s + ρI)⁻¹ ⪯ γ^−Δ P,    and ⪯ I/ρ,    Δ = t − s,
+    (G_t + ρI)⁻¹ = (γ^Δ G_s + ρI)⁻¹ ⪯ γ^−Δ P,    Δ = t − s,
 
-so the lesser of both bounds the variance of a prediction. (γ^−Δ P is the exact inverse for the ridge γ^Δ ρ, so θ
+which bounds the variance of a prediction. (γ^−Δ P is the exact inverse for the ridge γ^Δ ρ, so θ
 between two refreshes is the ridge estimate with a slightly smaller ridge.) When γ^−Δ passes ``STALE`` the arm is
-refreshed: moved to the present and inverted exactly.
+refreshed: moved to the present and inverted exactly. New rows of G wait in a small buffer until somebody needs G.
 
-An arm that has changed is aged: its own clock is put forward, so that decisions from before count less, also those
-whose outcomes are still to come.
+**The ridge is learnt** (MacKay, "Bayesian interpolation", 1992): ρ = σ²/s², noise over signal, of a block is one
+number for all arms, re-estimated from sums that are kept anyway: γ_a = d − ρ tr P_a well-determined directions,
+s² = Σ‖θ_a‖² / Σγ_a, σ² = Σ RSS_a / (n − Σγ_a). Clean rewards over telling features end at ρ ≈ 0.02, noisy judges
+over sentence embeddings at ρ ≈ 3; no fixed ridge serves both.
 """
 
 import math
@@ -27,160 +32,299 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Slots = npt.NDArray[np.intp]
+
+QUALITY, COSTS = 0, 1
+BLOCKS = 2
+# The block of each head: quality; log cost, log seconds.
+HEADS = (QUALITY, COSTS, COSTS)
+_OF = np.array(HEADS)
+_PARTS = {
+    "quality": (slice(0, 1), slice(0, 1), np.array([0])),
+    "costs": (slice(1, 2), slice(1, 3), np.array([0, 0])),
+    "both": (slice(0, 2), slice(0, 3), _OF),
+}
 
 # Largest γ^−Δ before an arm is refreshed.
 STALE = 2.0
 # Sherman–Morrison updates before an arm is refreshed for the sake of rounding.
 UPDATES = 2000
+# Rows of G that may wait.
+WAITING = 16
+# Belief in the first ridge, in well-determined directions; and how far off an arm's ridge may be.
+BELIEF = 1.0
+OFF = 1.35
+# Most that the ridge of the bias may be.
+LEVEL = 0.2
+RIDGES = (0.01, 100.0)
+# Prior of the noise: this sum of squares in one observation.
+_QUIET = 0.04
 
 
 class Regression:
-    """``arms`` regressions over contexts of length ``dims``, stacked in contiguous arrays.
+    """``arms`` pairs of regressions over contexts of length ``dims``, stacked in contiguous arrays.
 
     Args:
         arms: how many (K).
         dims: length of a context (d).
-        heads: targets that come together (h).
-        ridge: ρ > 0.
+        ridge: ρ > 0, to start with.
         gamma: discount per decision of the router, 0 < γ ≤ 1.
+        adapt: whether ρ is learnt.
 
     Attributes:
-        gram: (K, d, d); inverse: (K, d, d); moments: (K, h, d), the b; weights: (K, h, d), the θ;
-        since: (K,), reference times; updates: (K,), since the last refresh; ahead: (K,), how far an arm's own
-        clock is before the router's; jumps: (n, 3), when which arm's clock was put forward by how much.
+        gram, inverse: (K, 2, d, d), by block; moments, weights: (K, 3, d), by head, the b and the θ;
+        squares: (K, 3), Σγ r²; mass: (K, 2), Σγ; ridges: (K, 2), the ρ that ``inverse`` was made with;
+        since: (K,), reference times; updates: (K,), since the last refresh; surveys: (K, 2), updates of a block
+        after which its part in the ridge is looked at again; known: (K, 2, 6), what was seen then: well-determined
+        directions, mass, and per head RSS and ‖θ‖²; goal: (2,), the ridges that all arms should have;
+        noise: (3,), σ² per head; jumps: (n, 4), arm, block, clock and factor of what was made to count less.
     """
 
-    def __init__(self, arms: int, dims: int, heads: int, *, ridge: float, gamma: float) -> None:
-        self.ridge = ridge
+    def __init__(self, arms: int, dims: int, *, ridge: float, gamma: float, adapt: bool = True) -> None:
+        self.first = ridge
         self.gamma = gamma
-        self._span = math.inf if gamma == 1.0 else math.log(STALE) / -math.log(gamma)
+        self.adapt = adapt
+        self._log = math.log(gamma)
+        self._span = math.inf if gamma == 1.0 else math.log(STALE) / -self._log
         self.dims = dims
-        self.heads = heads
-        self.gram = np.zeros((arms, dims, dims))
-        self.inverse = np.repeat(np.eye(dims)[None] / ridge, arms, axis=0)
-        self.moments = np.zeros((arms, heads, dims))
-        self.weights = np.zeros((arms, heads, dims))
+        self.gram = np.zeros((arms, BLOCKS, dims, dims))
+        self.inverse = np.tile(self._prior(ridge), (arms, BLOCKS, 1, 1))
+        self.moments = np.zeros((arms, len(HEADS), dims))
+        self.weights = np.zeros((arms, len(HEADS), dims))
+        self.squares = np.zeros((arms, len(HEADS)))
+        self.mass = np.zeros((arms, BLOCKS))
+        self.ridges = np.full((arms, BLOCKS), ridge)
         self.since = np.zeros(arms)
-        self.updates = np.zeros(arms, np.int64)
-        self.ahead = np.zeros(arms)
-        self.jumps = np.zeros((0, 3))
+        self.updates = np.zeros(arms)
+        self.counts = np.zeros((arms, BLOCKS))
+        self.known = np.zeros((arms, BLOCKS, 6))
+        self.goal = np.full(BLOCKS, ridge)
+        self.noise = np.array([0.1, 0.5, 0.5])
+        self.jumps = np.zeros((0, 4))
         self._next = 0
+        self._wait()
+
+    def _wait(self) -> None:
+        count = len(self.since)
+        self._rows = np.zeros((count, BLOCKS, WAITING, self.dims))
+        self._waiting = [[0, 0] for _ in range(count)]
+        self._scaled = -math.inf  # when ``_scale`` was made
+        self._scale = np.ones(count)
+
+    def _prior(self, ridge: float) -> Array:
+        """What P is of an arm that knows nothing: (d, d)."""
+        return np.diag(1.0 / self._ridges_of(ridge))
+
+    def _ridges_of(self, ridge: float) -> Array:
+        ridges = np.full(self.dims, ridge)
+        ridges[0] = min(ridge, LEVEL)
+        return ridges
 
     def grow(self, clock: float) -> None:
         """Add an arm that knows nothing."""
-        fresh = Regression(1, self.dims, self.heads, ridge=self.ridge, gamma=self.gamma)
+        self._flush_all()
+        fresh = Regression(1, self.dims, ridge=self.first, gamma=self.gamma)
         fresh.since[:] = clock
+        fresh.ridges[:] = self.goal
+        fresh.inverse[0] = np.array([self._prior(float(ridge)) for ridge in self.goal])
         for name in ARRAYS:
             setattr(self, name, np.concatenate((getattr(self, name), getattr(fresh, name))))
+        self._wait()
 
-    def predict(self, contexts: Array, arms: npt.NDArray[np.intp] | None = None) -> Array:
-        """Predicted residuals, shape (n, h), of contexts (n, d) on these arms; None: all, in order."""
+    def predict(self, contexts: Array, arms: Slots | None = None) -> Array:
+        """Predicted residuals, shape (n, 3), of contexts (n, d) on these arms; None: all, in order."""
         weights = self.weights if arms is None else self.weights[arms]
         return np.matmul(weights, contexts[:, :, None])[:, :, 0]
 
-    def variances(self, contexts: Array, clock: float, arms: npt.NDArray[np.intp] | None = None) -> Array:
-        """Upper bounds of xᵀ(G_t + ρI)⁻¹x, shape (n,), for contexts (n, d); tight right after a refresh."""
-        if arms is None:
-            inverse, since = self.inverse, self.since - self.ahead
-        else:
-            inverse, since = self.inverse[arms], self.since[arms] - self.ahead[arms]
+    def variances(self, contexts: Array, clock: float, arms: Slots | None = None) -> Array:
+        """Upper bounds of xᵀ(G_t + ρI)⁻¹x of quality, shape (n,), for contexts (n, d); tight after a refresh.
+
+        Times σ² it is the variance of the predicted mean.
+        """
+        inverse = self.inverse[:, 0] if arms is None else self.inverse[arms, 0]
         columns, rows = contexts[:, :, None], contexts[:, None, :]
         bound = np.matmul(rows, np.matmul(inverse, columns))[:, 0, 0]
-        if self.gamma != 1.0:
-            bound *= np.exp(math.log(self.gamma) * np.minimum(since - clock, 0.0))
-        return np.minimum(bound, np.matmul(rows, columns)[:, 0, 0] / self.ridge)
+        if self._log:
+            if (clock - self._scaled) * -self._log > 0.002 or clock < self._scaled:
+                self._scale = np.exp(self._log * np.minimum(self.since - clock, 0.0))
+                self._scaled = clock
+            bound *= self._scale if arms is None else self._scale[arms]
+        return bound
 
-    def variance(self, arm: int, context: Array, clock: float) -> float:
-        """The same for one arm and one context (d,)."""
-        bound = float(context @ (self.inverse[arm] @ context))
-        if self.gamma != 1.0:
-            bound *= self.gamma ** min(0.0, float(self.since[arm] - self.ahead[arm]) - clock)
-        return min(bound, float(context @ context) / self.ridge)
+    def variance(self, arm: int, block: int, context: Array) -> float:
+        """xᵀPx of one block of one arm."""
+        return float(context @ (self.inverse[arm, block] @ context))
 
-    def add(self, arm: int, context: Array, clock: float, residuals: Array) -> None:
+    def add(self, part: str, arm: int, context: Array, clock: float, residuals: Array) -> None:
         """Learn one observation.
 
         Args:
+            part: ``quality``, ``costs`` or ``both``: what is known.
             arm: index.
             context: x, shape (d,).
             clock: time of the decision, not of the outcome.
-            residuals: targets less their prior means, shape (h,).
+            residuals: targets less their prior means, shape (h,): 1, 2 or 3 of them.
         """
-        if self._local(arm, clock) - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
+        if clock - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
             self.refresh(arm, clock)
-        weight = self._weight(arm, clock)
-        inverse, weights, gram, moments = self.inverse[arm], self.weights[arm], self.gram[arm], self.moments[arm]
+        if len(self.jumps) and part == "both":
+            self.add("quality", arm, context, clock, residuals[:1])
+            self.add("costs", arm, context, clock, residuals[1:])
+            return
+        blocks, heads, of = _PARTS[part]
+        weight = self._weight(arm, blocks.start, clock)
+        inverse, weights = self.inverse[arm, blocks], self.weights[arm, heads]
         gain = inverse @ context
-        scaled = (weight / (1.0 + weight * float(gain @ context))) * gain
-        weights += (residuals - weights @ context)[:, None] * scaled
-        inverse -= gain[:, None] * scaled
-        weighted = weight * context
-        gram += context[:, None] * weighted
-        moments += residuals[:, None] * weighted
+        variance = gain @ context
+        scaled = gain * (weight / (1.0 + weight * variance))[:, None]
+        weights += (residuals - weights @ context)[:, None] * scaled[of]
+        inverse -= gain[:, :, None] * scaled[:, None, :]
+        self.moments[arm, heads] += (weight * residuals)[:, None] * context
+        self.squares[arm, heads] += weight * residuals * residuals
+        self.mass[arm, blocks] += weight
         self.updates[arm] += 1
+        self._row(arm, blocks, context if weight == 1.0 else math.sqrt(weight) * context)
 
-    def correct(self, arm: int, context: Array, clock: float, change: Array) -> None:
-        """Replace the targets of an observation learnt before: only b changes, by ``change`` (h,) · x."""
-        weighted = (self._weight(arm, clock) * change)[:, None]
-        self.moments[arm] += weighted * context
-        self.weights[arm] += weighted * (self.inverse[arm] @ context)
+    def _row(self, arm: int, blocks: slice, row: Array) -> None:
+        waiting = self._waiting[arm]
+        for block in range(blocks.start, blocks.stop):
+            if waiting[block] == WAITING:
+                self._flush(arm, block)
+            self._rows[arm, block, waiting[block]] = row
+            waiting[block] += 1
+            self.counts[arm, block] += 1.0
+            count = int(self.counts[arm, block])
+            if self.adapt and count >= 4 and count & (count - 1) == 0:  # 4, 8, 16, …
+                self._survey(arm, block)
+
+    def _flush(self, arm: int, block: int) -> None:
+        count = self._waiting[arm][block]
+        if count:
+            rows = self._rows[arm, block, :count]
+            self.gram[arm, block] += rows.T @ rows
+            self._waiting[arm][block] = 0
+
+    def _flush_all(self) -> None:
+        for arm in range(len(self.since)):
+            for block in range(BLOCKS):
+                self._flush(arm, block)
+
+    def _survey(self, arm: int, block: int) -> None:
+        """Look at what an arm says about noise and signal, and set the ridge that all should have."""
+        self._flush(arm, block)
+        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
+        weights, moments = self.weights[arm, heads], self.moments[arm, heads]
+        fitted = np.einsum("hd,de,he->h", weights, self.gram[arm, block], weights)
+        rss = np.maximum(self.squares[arm, heads] - 2 * (weights * moments).sum(1) + fitted, 0.0)
+        inverse = self.inverse[arm, block]
+        free = float(self.ridges[arm, block] * (np.trace(inverse) - inverse[0, 0]))
+        told = max(0.0, self.dims - 1 - free)
+        count = len(rss)
+        self.known[arm, block, :2] = told, self.mass[arm, block]
+        self.known[arm, block, 2 : 2 + count] = rss
+        self.known[arm, block, 4 : 4 + count] = (weights[:, 1:] ** 2).sum(1)
+        total = self.known[:, block].sum(0)
+        free = max(total[1] - total[0], 0.1 * total[1]) + 1.0
+        noise = (total[2 : 2 + count] + _QUIET) / free
+        self.noise[heads] = noise
+        signal = float((total[4 : 4 + count] / noise).mean())
+        goal = (total[0] + BELIEF) / (signal + BELIEF / self.first)
+        self.goal[block] = min(RIDGES[1], max(RIDGES[0], goal))
+
+    def correct(self, head: int, arm: int, context: Array, clock: float, change: float, old: float) -> None:
+        """Replace a target of an observation learnt before: b changes by ``change``·x; G stays.
+
+        Args:
+            head: 0 quality, 1 log cost, 2 log seconds. arm: index. context: x (d,).
+            clock: time of the decision.
+            change: new target less old.
+            old: the old residual.
+        """
+        block = HEADS[head]
+        weight = self._weight(arm, block, clock)
+        self.moments[arm, head] += (weight * change) * context
+        self.weights[arm, head] += (weight * change) * (self.inverse[arm, block] @ context)
+        self.squares[arm, head] += weight * ((old + change) ** 2 - old**2)
 
     def refresh(self, arm: int, clock: float) -> None:
         """Move an arm to this time and invert exactly. O(d³)."""
-        now = max(clock + float(self.ahead[arm]), float(self.since[arm]))
+        now = max(clock, float(self.since[arm]))
         decay = self.gamma ** (now - float(self.since[arm]))
+        for block in range(BLOCKS):
+            self._flush(arm, block)
         self.gram[arm] *= decay
         self.moments[arm] *= decay
-        inverse = inverted(self.gram[arm] + self.ridge * np.eye(self.dims))
-        self.inverse[arm] = (inverse + inverse.T) / 2
-        self.weights[arm] = self.moments[arm] @ self.inverse[arm]
+        self.squares[arm] *= decay
+        self.mass[arm] *= decay
         self.since[arm] = now
         self.updates[arm] = 0
+        self._scaled = -math.inf
+        for block in range(BLOCKS):
+            self._invert(arm, block)
+
+    def _invert(self, arm: int, block: int) -> None:
+        self._flush(arm, block)
+        ridge = float(self.goal[block])
+        self.ridges[arm, block] = ridge
+        if self.mass[arm, block] > 0:
+            inverse = inverted(self.gram[arm, block] + np.diag(self._ridges_of(ridge)))
+            self.inverse[arm, block] = (inverse + inverse.T) / 2
+        else:
+            self.inverse[arm, block] = self._prior(ridge)
+        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
+        self.weights[arm, heads] = self.moments[arm, heads] @ self.inverse[arm, block]
 
     def tidy(self, clock: float) -> None:
-        """Look at one arm, in turn, and refresh it if it is stale: so idle arms forget too."""
+        """Look at one arm, in turn, and bring it up to date: so idle arms forget too, and ridges follow."""
         arm = self._next = (self._next + 1) % len(self.since)
-        if clock + self.ahead[arm] - self.since[arm] > self._span:
+        if clock - self.since[arm] > self._span:
             self.refresh(arm, clock)
-
-    def age(self, arm: int, clock: float, keep: float) -> None:
-        """From now on, decisions of this arm from before this time count ``keep`` (0 to 1) of what they did."""
-        if self.gamma == 1.0:
             return
-        jump = math.log(keep) / math.log(self.gamma)
-        self.ahead[arm] += jump
-        self.jumps = np.vstack((self.jumps, np.array([arm, clock, jump])))
-        self.refresh(arm, clock)
+        for block in range(BLOCKS):
+            ratio = self.ridges[arm, block] / self.goal[block]
+            if not 1 / OFF < ratio < OFF:
+                self._invert(arm, block)
 
-    def _local(self, arm: int, clock: float) -> float:
-        """A time of the router on the arm's own clock."""
-        if not self.ahead[arm]:
-            return clock
-        mine = self.jumps[(self.jumps[:, 0] == arm) & (self.jumps[:, 1] <= clock)]
-        return clock + float(mine[:, 2].sum())
+    def age(self, arm: int, block: int, clock: float, keep: float) -> None:
+        """From now on, observations of a block from before this time count ``keep`` (0 to 1) of what they did."""
+        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
+        self._flush(arm, block)
+        self.gram[arm, block] *= keep
+        self.moments[arm, heads] *= keep
+        self.squares[arm, heads] *= keep
+        self.mass[arm, block] *= keep
+        self.jumps = np.vstack((self.jumps, np.array([arm, block, clock, keep])))
+        self._invert(arm, block)
 
-    def _weight(self, arm: int, clock: float) -> float:
-        return 1.0 if self.gamma == 1.0 else self.gamma ** (float(self.since[arm]) - self._local(arm, clock))
+    def _weight(self, arm: int, block: int, clock: float) -> float:
+        weight = 1.0 if self.gamma == 1.0 else self.gamma ** (float(self.since[arm]) - clock)
+        if len(self.jumps):
+            jumps = self.jumps
+            after = (jumps[:, 0] == arm) & (jumps[:, 1] == block) & (jumps[:, 2] > clock)
+            if after.any():
+                weight *= float(jumps[after, 3].prod())
+        return weight
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays, by name, to be kept."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        return {**arrays, "jumps": self.jumps, "next": np.array(self._next)}
+        self._flush_all()
+        return {**{name: getattr(self, name) for name in (*ARRAYS, *_SHARED)}, "next": np.array(self._next)}
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take the arrays of ``state`` back.
 
         Raises:
-            ValueError: their shapes are not those of this regression.
+            KeyError, ValueError: one is missing, or its shape is not that of this regression.
         """
-        for name in ARRAYS:
+        for name in (*ARRAYS, "goal", "noise"):
             mine: npt.NDArray[np.generic] = getattr(self, name)
             kept = state[name]
             if kept.shape != mine.shape:
                 raise ValueError(f"{name} has shape {kept.shape}, not {mine.shape}")
             setattr(self, name, kept.astype(mine.dtype))
-        self.jumps = state["jumps"].astype(np.float64)
+        self.jumps = state["jumps"].astype(np.float64).reshape(-1, 4)
         self._next = int(state["next"])
+        self._wait()
 
 
 def inverted(matrix: Array) -> Array:
@@ -206,4 +350,6 @@ def inverted(matrix: Array) -> Array:
 
 
 BLOCK = 64
-ARRAYS = ("gram", "inverse", "moments", "weights", "since", "updates", "ahead")
+_NAMES = "gram inverse moments weights squares mass ridges since updates counts known"
+ARRAYS = tuple(_NAMES.split())
+_SHARED = ("goal", "noise", "jumps")

@@ -5,7 +5,7 @@ from typing import Any
 
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
-from pointwork.router.log import outcome_of, pending_of
+from pointwork.router.log import look_back, outcome_of, pending_of
 from pointwork.router.pending import Pending
 
 Row = Mapping[str, Any]
@@ -64,6 +64,6 @@ def _decided(core: Core, row: Row) -> bool:
     found = pending_of(row, core)
     if found is None:
         return False
-    pending, mean, cost = found
-    core.note(row["id"], pending, mean, cost, pending.created)
+    look_back(row, core)
+    core.note(row["id"], found, found.created)
     return True

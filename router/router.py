@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from pointwork.embedding import Embedder, HashingEmbedder
+from pointwork.embedding import Embedder, StaticEmbedder
 from pointwork.errors import UsageError
 from pointwork.router import persistence
 from pointwork.router.arms import Arm
+from pointwork.router.asking import Ask, asked
 from pointwork.router.core import Core, as_ints
 from pointwork.router.decisions import Decision, Outcome, is_decision_id
 from pointwork.router.explain import rows_now, rows_of_arms, rows_then
@@ -22,10 +23,13 @@ from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
 
 if TYPE_CHECKING:
+    from pointwork.router.link import Link
     from pointwork.store import Store
 
 # Logged decisions after which opening a router writes a version, so that the next opening is quick.
 REPLAY_LONG = 500
+# Of the text embedding: more tell more, but every arm has a matrix of this size squared.
+TEXT_DIMS = 128
 
 
 class Router:
@@ -46,9 +50,12 @@ class Router:
         settings: discount, exploration and the like.
         embedder: text features.
         time_source: seconds since the epoch.
+        quality_floor: take the cheapest arm whose predicted quality reaches this, 0 to 1, in place of the budget.
+        cost_weight: what money is worth beside quality, each in units of its own spread, in place of the budget.
+        max_usd: most that a request may be predicted to cost, in any mode; if all arms cost more, the cheapest.
 
     Raises:
-        UsageError: no arms, two of one name, an unknown policy, a budget that is not above 0.
+        UsageError: no arms, two of one name, an unknown policy, a budget that is not above 0, two modes at once.
         StoreError: the store can not be read.
     """
 
@@ -65,16 +72,19 @@ class Router:
         settings: Settings | None = None,
         embedder: Embedder | None = None,
         time_source: Callable[[], float] = time.time,
+        quality_floor: float | None = None,
+        cost_weight: float | None = None,
+        max_usd: float | None = None,
     ) -> None:
         if not arms:
             raise UsageError("a router needs at least one arm")
         made = make(policy, policy_options)
-        embedder = embedder or HashingEmbedder()
+        embedder = embedder or text_features()
         core = Core(arms, made, budget_per_request, seed, settings or Settings(), embedder)
         self._setup(core, name, time_source)
+        self._ask = asked(1.0, quality_floor, cost_weight, max_usd)
         if store is not None:
-            self._open(store)
-            self._continue(arms)
+            self._continue(self._open(store), arms)
 
     def _setup(self, core: Core, name: str, time_source: Callable[[], float]) -> None:
         self.name = name
@@ -82,36 +92,36 @@ class Router:
         self._lock = threading.RLock()
         self._time = time_source
         self._last = 0.0
-        self._log = None
-        self._cursor = 0  # newest outcome row taken in
-        self._synced = 0.0  # decisions made until then were taken in
-        self._own: set[str] = set()  # decisions made here since
+        self._link: Link | None = None
         self._unpublished = 0
+        self._ask = Ask()
 
-    def _open(self, store: "str | Store") -> None:
-        from pointwork.router.log import Log
-        from pointwork.store import open_store
+    def _open(self, store: "str | Store") -> "Link":
+        from pointwork.router.link import Link
 
-        self._log = Log(open_store(store), self.name)
+        self._link = Link(store, self.name)
+        return self._link
 
-    def _continue(self, arms: Sequence[Arm]) -> None:
+    def _continue(self, link: "Link", arms: Sequence[Arm]) -> None:
         """Go on from the live version in the store and what was logged after it."""
-        assert self._log is not None
-        live, fresh = self._log.live(), self._core
+        live, fresh = link.log.live(), self._core
         if live is not None:
             where = f"version {live['version']} of router {self.name!r}"
             meta, arrays = persistence.read(live["state"], where)
             if meta["embedder"] == fresh.embedder.version:
+                # what was promoted brings its own policy; else the one that was asked for goes on
+                promoted = was_promoted(live)
                 self._core = persistence.build(
                     {**meta, "settings": asdict(fresh.settings), "budget": fresh.pacer.budget},
                     arrays,
                     where,
                     fresh.embedder,
-                    fresh.policy,
+                    None if promoted else fresh.policy,
                 )
                 if meta["settings"]["ridge"] != fresh.settings.ridge and meta["prepared"]:
+                    self._core.estimates.regression.goal[:] = fresh.settings.ridge
                     self._core.estimates.refresh(self._core.clock)
-                self._cursor, self._synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+                link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
             # else: other text features; start anew and learn from the texts in the log
         changed = self._reconcile(arms)
         self._unpublished = self.sync()
@@ -157,6 +167,9 @@ class Router:
         subtask: str | None = None,
         exclude: Sequence[str] = (),
         remaining: float | None = None,
+        quality_floor: float | None = None,
+        cost_weight: float | None = None,
+        max_usd: float | None = None,
     ) -> Decision:
         """Choose an arm.
 
@@ -167,24 +180,35 @@ class Router:
             run_id, subtask: what this is for, to find it again.
             exclude: names not to choose, such as those that have just failed.
             remaining: share of the run's budget that is left, 0 to 1.
+            quality_floor, cost_weight, max_usd: for this request, in place of the router's own.
 
         Raises:
             UsageError: an unknown name, nothing to choose from, neither text nor features, features that do not
-                fit, ``remaining`` outside 0 to 1.
+                fit, ``remaining`` outside 0 to 1, a mode's number out of its range.
         """
         with self._lock:
             now = self._now()
-            slots, left = self._core.named(candidates, exclude), share(remaining)
+            slots, ask = self._core.named(candidates, exclude), self._ask
+            if not (remaining is quality_floor is cost_weight is max_usd is None):
+                ask = self._asked(remaining, quality_floor, cost_weight, max_usd)
             inner = self._inner(text, features)
-            judged = self._core.judge(slots, inner, features is None, left, now)
+            judged = self._core.judge(slots, inner, features is None, ask, now)
             decision, pending = self._core.commit(judged, now)
-            if self._log is not None:
-                self._log.decided(self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask)
-                self._own.add(decision.id)
+            if self._link is not None:
+                self._link.log.decided(
+                    self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask
+                )
+                self._link.own.add(decision.id)
                 pending.decision = None  # the store has it
             if self._core.ledger.full():
                 self._forget()
             return decision
+
+    def _asked(self, remaining: float | None, least: float | None, weight: float | None, most: float | None) -> Ask:
+        mine = self._ask
+        if least is None and weight is None:
+            least, weight = mine.least, mine.weight
+        return asked(share(remaining), least, weight, mine.most if most is None else most)
 
     def _inner(self, text: str, features: npt.ArrayLike | None) -> Array:
         if features is not None:
@@ -200,7 +224,7 @@ class Router:
         return self._last
 
     def _forget(self) -> None:
-        if self._log is not None:
+        if self._link is not None:
             self.sync()  # what is forgotten must be behind the cursor
         self._core.ledger.trim()
 
@@ -218,44 +242,16 @@ class Router:
         with self._lock:
             pending = self._find(decision_id)
             now = self._now()
-            if self._core.learn(pending, outcome, now) and self._log is not None:
-                self._log.learnt(decision_id, outcome, source, now)
+            if self._core.learn(pending, outcome, now) and self._link is not None:
+                self._link.log.learnt(decision_id, outcome, source, now)
 
     def _find(self, decision_id: str) -> Pending:
         pending = self._core.ledger.get(decision_id)
-        if pending is None and self._log is not None:
-            pending = self._fetch(decision_id)
+        if pending is None and self._link is not None:
+            pending = self._link.fetch(self._core, decision_id)
         if pending is None:
-            where = "in memory" if self._log is None else "in memory or in the store"
+            where = "in memory" if self._link is None else "in memory or in the store"
             raise UsageError(f"router {self.name!r} has no decision {decision_id!r} {where}")
-        return pending
-
-    def _fetch(self, decision_id: str) -> Pending | None:
-        """A decision that another process made, or that was forgotten here, from the store."""
-        from pointwork.router.log import outcome_of, pending_of
-
-        assert self._log is not None
-        row = self._log.decision(decision_id)
-        found = None if row is None else pending_of(row, self._core)
-        if found is None:
-            return None
-        pending, mean, cost = found
-        pending.flying = False
-        if pending.created > self._synced and decision_id not in self._own:  # never seen here
-            self._own.add(decision_id)
-            self._core.note(decision_id, pending, mean, cost, pending.created)
-        rows = self._log.outcomes(decision_id)
-        for row in rows:
-            if row["id"] <= self._cursor:  # has been learnt
-                said = outcome_of(row)
-                pending.outcome = said if pending.outcome is None else pending.outcome.merged(said)
-        if pending.outcome is not None and pending.outcome.usd is not None:
-            pending.charged = pending.outcome.usd
-        if self._core.ledger.get(decision_id) is None:
-            self._core.ledger.put(decision_id, pending)
-        for row in rows:
-            if row["id"] > self._cursor:
-                self._core.learn(pending, outcome_of(row), row["created"])
         return pending
 
     def sync(self) -> int:
@@ -264,19 +260,10 @@ class Router:
         Returns:
             How many rows were new.
         """
-        from pointwork.router.replay import take_in
-
-        if self._log is None:
+        if self._link is None:
             return 0
         with self._lock:
-            decisions = [row for row in self._log.decisions_after(self._synced) if row["id"] not in self._own]
-            outcomes = self._log.outcomes_after(self._cursor)
-            now = self._now()
-            new = take_in(self._core, decisions, outcomes, self._fetch)
-            self._own.clear()
-            self._synced = now if not decisions else max(now, float(decisions[-1]["created"]))
-            self._cursor = int(outcomes[-1]["id"]) if outcomes else self._cursor
-            return new
+            return self._link.sync(self._core, self._now())
 
     def add_arm(self, arm: Arm) -> None:
         """Add an arm; what it is worth is first guessed from arms of like price and description.
@@ -286,7 +273,7 @@ class Router:
         """
         with self._lock:
             self._core.add_arm(arm)
-            if self._log is not None:
+            if self._link is not None:
                 self.checkpoint()
 
     def retire_arm(self, name: str) -> None:
@@ -297,7 +284,7 @@ class Router:
         """
         with self._lock:
             self._core.retire_arm(name)
-            if self._log is not None:
+            if self._link is not None:
                 self.checkpoint()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -334,14 +321,12 @@ class Router:
             StoreError: the file is damaged.
         """
         meta, arrays = persistence.read(persistence.read_file(path), str(path))
-        core = persistence.build(meta, arrays, str(path), embedder or HashingEmbedder(), policy)
+        core = persistence.build(meta, arrays, str(path), embedder or text_features(), policy)
         router = cls.__new__(cls)
         router._setup(core, str(meta["extra"]["name"]), time_source)
         router._last = float(meta["extra"]["last"])
         if store is not None:
-            router._open(store)
-            assert router._log is not None
-            router._cursor, router._synced = router._log.tail(), router._now()
+            router._open(store).at_the_end(router._now())
         return router
 
     def checkpoint(self) -> int:
@@ -354,14 +339,15 @@ class Router:
             UsageError: the router has no store.
             StoreError: the store refused.
         """
-        if self._log is None:
+        link = self._link
+        if link is None:
             raise UsageError(f"router {self.name!r} has no store to write a version to")
         with self._lock:
             self.sync()
-            extra = {"cursor": self._cursor, "synced": self._synced}
+            extra = {"cursor": link.cursor, "synced": link.synced}
             state = persistence.dump(self._core, extra, flying_only=True)
             self._unpublished = 0
-            return self._log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
+            return link.log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
 
     def explain(self, what: str) -> list[dict[str, Any]]:
         """Why: one row per arm, best first.
@@ -378,7 +364,7 @@ class Router:
         with self._lock:
             if is_decision_id(what):
                 return self._explain_decision(what)
-            return rows_now(self._core, self._inner(what, None), self._now())
+            return rows_now(self._core, self._inner(what, None), self._ask, self._now())
 
     def show(self) -> list[dict[str, Any]]:
         """State of each arm, retired ones too: in use, health, success, seconds, load, prices."""
@@ -390,7 +376,18 @@ class Router:
         if pending is not None and pending.decision is not None:
             decision = pending.decision
             return rows_then(decision.arm, decision.propensities, decision.scores)
-        row = None if self._log is None else self._log.decision(decision_id)
+        row = None if self._link is None else self._link.log.decision(decision_id)
         if row is None:
             raise UsageError(f"router {self.name!r} has kept no decision {decision_id!r}")
         return rows_then(row["arm"], row["propensities"], row["scores"])
+
+
+def was_promoted(version: Mapping[str, Any]) -> bool:
+    """Whether a version went live by ``promote``, so that its own policy is to be used."""
+    metrics: Mapping[str, Any] = version["metrics"] or {}
+    return bool(metrics.get("promoted"))
+
+
+def text_features() -> Embedder:
+    """The default embedding of texts: static, the leading 128 components, unit vectors."""
+    return StaticEmbedder(TEXT_DIMS)

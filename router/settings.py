@@ -12,7 +12,8 @@ class Settings:
 
     Attributes:
         gamma: discount of what was learnt, per decision of the router, above 0 and at most 1.
-        ridge: strength of the prior, above 0.
+        ridge: strength of the prior to begin with, above 0.
+        adapt: whether the strength of the prior is learnt from what comes.
         exploration: ε, chance of a draw that does not ask the scores, 0 to 1. At 0, an arm that the policy does
             not prefer has propensity 0, and the logs can say nothing about it.
         exploration_share: κ, part of the budget that such draws may cost.
@@ -25,9 +26,10 @@ class Settings:
         UsageError: a number out of its range.
     """
 
-    gamma: float = 0.999
+    gamma: float = 0.9998
     ridge: float = 0.5
-    exploration: float = 0.02
+    adapt: bool = True
+    exploration: float = 0.005
     exploration_share: float = 0.02
     latency_weight: float = 0.0
     deadline: float = 60.0

@@ -18,10 +18,11 @@ class View:
         names: of the candidates.
         contexts: (n, d).
         mean: (n,), predicted quality.
-        width: (n,), √(xᵀPx), in units of the ridge's prior.
+        width: (n,), standard deviation of what is believed of the mean, √(σ² xᵀPx).
         cost: (n,), predicted US dollars.
         price: (n,), what cost and latency take off the score.
         clock: decisions that the router made before.
+        least: quality that is asked for at the least cost (quality-floor mode), or None.
     """
 
     names: Sequence[str]
@@ -31,6 +32,7 @@ class View:
     cost: Array
     price: Array
     clock: int
+    least: float | None = None
 
 
 class Policy(Protocol):
@@ -58,6 +60,18 @@ class Policy(Protocol):
             negative, sums to 1), each of shape (n,).
         """
         ...
+
+
+def scores_of(view: View, values: Array) -> Array:
+    """What candidates score whose quality is taken for ``values``, shape (n,) or (m, n).
+
+    Value less price; in quality-floor mode, arms that reach the floor come first, the cheapest before all others
+    (score 1 to 2), then the rest by value (below 1).
+    """
+    if view.least is None:
+        return values - view.price
+    dearest = max(float(view.cost.max()), 1e-12)
+    return np.where(values >= view.least, 2.0 - view.cost / dearest, np.minimum(values, 1.0) - 1.0)
 
 
 def best_of(scores: Array) -> Array:

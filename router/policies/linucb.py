@@ -5,16 +5,16 @@ import math
 import numpy as np
 
 from pointwork.errors import UsageError
-from pointwork.router.policies.base import Array, View, best_of
+from pointwork.router.policies.base import Array, View, best_of, scores_of
 
-ALPHA = 0.2
+ALPHA = 0.7
 
 
 class LinUCB:
-    """score = predicted quality + α·√(xᵀPx) − price; the highest score takes all.
+    """score = predicted quality + α·√(σ² xᵀPx) − price; the highest score takes all.
 
     Args:
-        alpha: how much uncertainty is worth, α ≥ 0.
+        alpha: how many standard deviations of belief are added, α ≥ 0.
     """
 
     name = "linucb"
@@ -26,9 +26,14 @@ class LinUCB:
 
     @property
     def version(self) -> str:
-        return f"linucb-1(alpha={self.alpha:g})"
+        return f"linucb-2(alpha={self.alpha:g})"
+
+    @property
+    def optimism(self) -> float:
+        """Standard deviations of belief that its scores add: the pacer looks at candidates as it does."""
+        return self.alpha
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         bonus = self.alpha * view.width
-        scores = view.mean + bonus - view.price
+        scores = scores_of(view, view.mean + bonus)
         return scores, bonus, best_of(scores)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pointwork.router.policies.base import Array, View
+from pointwork.router.policies.base import Array, View, scores_of
 
 
 class Random:
@@ -13,4 +13,4 @@ class Random:
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         count = len(view.names)
-        return view.mean - view.price, np.zeros(count), np.full(count, 1.0 / count)
+        return scores_of(view, view.mean), np.zeros(count), np.full(count, 1.0 / count)

@@ -5,10 +5,18 @@ from collections.abc import Callable, Mapping
 from pointwork.errors import UsageError
 from pointwork.router.policies.base import Policy
 from pointwork.router.policies.linucb import LinUCB
+from pointwork.router.policies.neural import Neural
 from pointwork.router.policies.random import Random
 from pointwork.router.policies.static import Static
+from pointwork.router.policies.thompson import Thompson
 
-POLICIES: dict[str, Callable[..., Policy]] = {"linucb": LinUCB, "random": Random, "static": Static}
+POLICIES: dict[str, Callable[..., Policy]] = {
+    "linucb": LinUCB,
+    "neural": Neural,
+    "random": Random,
+    "static": Static,
+    "thompson": Thompson,
+}
 
 
 def make(policy: str | Policy, options: Mapping[str, object] | None = None) -> Policy:

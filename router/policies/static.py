@@ -3,7 +3,7 @@
 import numpy as np
 
 from pointwork.errors import UsageError
-from pointwork.router.policies.base import Array, View
+from pointwork.router.policies.base import Array, View, scores_of
 
 
 class Static:
@@ -33,4 +33,4 @@ class Static:
             chosen = int(np.argmin(view.cost)) if self.by == "cheapest" else 0
         target = np.zeros(len(view.names))
         target[chosen] = 1.0
-        return view.mean - view.price, np.zeros(len(view.names)), target
+        return scores_of(view, view.mean), np.zeros(len(view.names)), target

@@ -116,7 +116,7 @@ def test_a_router_needs_sound_arms():
         Router([])
     with pytest.raises(UsageError, match="twice: a"):
         Router([Arm("a"), Arm("a"), Arm("b")])
-    with pytest.raises(UsageError, match="no policy is called 'best'; there are linucb, random, static"):
+    with pytest.raises(UsageError, match="no policy is called 'best'; there are linucb, neural, random"):
         Router(ARMS, "best")
     with pytest.raises(UsageError, match="budget_per_request"):
         Router(ARMS, budget_per_request=0.0)

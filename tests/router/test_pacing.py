@@ -30,10 +30,11 @@ def spend(budget: float | None, seed: int, requests: int = 2000, delay: int = 0)
 
 
 @pytest.mark.parametrize("budget", [1.5e-4, 5e-4, 1.2e-3])
-def test_mean_spend_is_within_five_percent_of_the_budget(budget: float):
+def test_mean_spend_ends_at_the_budget_or_just_below(budget: float):
+    """Requests of two kinds only: the hardest case, as λ is a step."""
     for seed in range(3):
         mean, _ = spend(budget, seed)
-        assert 0.95 <= mean / budget <= 1.05, (seed, mean / budget)
+        assert 0.85 <= mean / budget <= 1.02, (seed, mean / budget)
 
 
 def test_outcomes_that_come_late_do_not_break_the_budget():
@@ -67,6 +68,6 @@ def test_one_monstrous_bill_is_paid_back_and_does_not_stop_the_router():
 
 def test_without_a_budget_money_has_no_price():
     pacer = Pacer(None)
-    pacer.charge(1.0, np.ones(2), np.ones(2))
+    pacer.charge(1.0)
     assert pacer.weight == 0.0
     assert not pacer.price(np.array([1.0, 1e6])).any()

@@ -86,7 +86,7 @@ def test_a_missing_file_and_other_text_features_are_refused(tmp_path: Path):
         Router.load(tmp_path / "nothing.npz")
     router, _ = lived(1, False, None)
     router.save(tmp_path / "router.npz")
-    with pytest.raises(UsageError, match="hash32-1"):
+    with pytest.raises(UsageError, match="static128-1"):
         Router.load(tmp_path / "router.npz", embedder=HashingEmbedder(16))
 
 

@@ -1,0 +1,80 @@
+"""What one request asks for, and what was thought of its candidates."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.errors import UsageError
+from pointwork.router.policies.base import best_of
+
+Array = npt.NDArray[np.float64]
+Slots = npt.NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class Ask:
+    """What one request asks for.
+
+    Attributes:
+        remaining: share of the run's budget that is left.
+        least: quality to reach at the least cost, or None.
+        weight: what money is worth to this request, in trade-off mode, or None.
+        most: US dollars that it may cost, or None.
+    """
+
+    remaining: float = 1.0
+    least: float | None = None
+    weight: float | None = None
+    most: float | None = None
+
+    @property
+    def paced(self) -> bool:
+        """Whether the budget per request prices cost."""
+        return self.least is None and self.weight is None
+
+
+@dataclass(slots=True)
+class Judged:
+    """The candidates of one decision and what was thought of them: arrays over the n candidates.
+
+    ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``contexts``: (n, d); ``table``: columns as
+    ``decisions.COLUMNS``; ``widths``: √(xᵀPx) of quality.
+    """
+
+    slots: Slots
+    names: Sequence[str]
+    inner: Array
+    state: Array
+    contexts: Array
+    table: Array
+    widths: Array
+    probabilities: Array
+
+
+def asked(remaining: float, least: float | None, weight: float | None, most: float | None) -> Ask:
+    """What a request asks for.
+
+    Raises:
+        UsageError: two modes at once, or a number out of its range.
+    """
+    if least is not None and weight is not None:
+        raise UsageError("a request has a quality_floor or a cost_weight, not both")
+    tops = {"quality_floor": (least, 1.0), "cost_weight": (weight, math.inf), "max_usd": (most, math.inf)}
+    for name, (value, top) in tops.items():
+        if value is not None and not (math.isfinite(value) and 0.0 <= value <= top):
+            raise UsageError(f"{name} must be a number from 0{' to 1' if top == 1.0 else ''}, not {value!r}")
+    return Ask(remaining, least, weight, most)
+
+
+def capped(most: float, cost: Array, scores: Array, target: Array, floor: Array) -> tuple[Array, Array]:
+    """Target and floor without the arms that are predicted to cost too much; if all do, the cheapest."""
+    allowed = cost <= max(most, float(cost.min()))
+    target = target * allowed
+    total = float(target.sum())
+    if total <= 0.0:
+        target = best_of(np.where(allowed, scores, -np.inf))
+        total = 1.0
+    return target / total, floor * allowed
