@@ -2,8 +2,8 @@
 
 Each arm has two *blocks*, one for quality and one for cost and latency, as their outcomes come apart; each
 block has a Gram matrix of its own and one or more *heads* (targets that share it). With the router's decisions as
-the clock t and a discount 0 < γ ≤ 1 (discounted LinUCB: Russac, Vernade, Cappé, "Weighted Linear Bandits for Non-Stationary
-Environments", 2019, with a prior mean that does not decay):
+the clock t and a discount 0 < γ ≤ 1 (discounted LinUCB: Russac, Vernade, Cappé, "Weighted Linear Bandits for
+Non-Stationary Environments", 2019, with a prior mean that does not decay):
 
     G_t = Σ_i γ^(t − t_i) x_i x_iᵀ        b_t = Σ_i γ^(t − t_i) r_i x_i        θ_t = (G_t + ρI)⁻¹ b_t
 
