@@ -5,7 +5,7 @@ import contextlib
 import copy
 import os
 import weakref
-from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from pointwork.agents.alone import services_of
 from pointwork.agents.background import AsyncEvents, BackgroundLoop, Events, followed, put, streamed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
+from pointwork.agents.foreign import foreign_agents
 from pointwork.agents.graph import build_graph
 from pointwork.agents.inputs import checked_root, checked_task
 from pointwork.agents.outcome import build_result
@@ -83,6 +84,7 @@ class Team:
         self._runner: asyncio.Future[tuple[Any, contextlib.AsyncExitStack]] | None = None
         self._closed = False
         self._whole: Team | None = None
+        self._at_close: list[Callable[[], None]] = []
         self._finalizer = weakref.finalize(self, BackgroundLoop.stop, self._worker)
 
     @classmethod
@@ -90,7 +92,13 @@ class Team:
         """The built-in specialists, with ``agents`` beside them; options as for ``Team``."""
         config = options.pop("config", None)
         settings = config if isinstance(config, Settings) else load(config)
-        return cls([*builtin_agents(settings), *agents], settings, **options)
+        if not settings.mcp:
+            return cls([*builtin_agents(settings), *agents], settings, **options)
+        options["store"] = open_store(options.get("store") or settings.store or default_url())
+        foreign, close = foreign_agents(settings, options["store"])
+        team = cls([*builtin_agents(settings), *agents, *foreign], settings, **options)
+        team._at_close.append(close)
+        return team
 
     @property
     def agents(self) -> dict[str, Agent]:
@@ -254,6 +262,8 @@ class Team:
         if self._closed or self._whole is not None:
             return
         self._closed = True
+        for end in self._at_close:
+            end()
         self._wait(self._aclose())
         self._finalizer()
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, UsageError
@@ -16,6 +16,8 @@ FILE_NAME = "pointwork.toml"
 ROLES = ("planner", "worker-small", "worker-large", "judge")
 
 EMBEDDED = "local:"
+
+ToolLabel = Literal["reads-private", "writes", "egress", "untrusted-source", "destructive"]
 
 # The first provider whose key is in the environment serves the roles: (key, small model, large model).
 PROVIDERS = (
@@ -113,6 +115,45 @@ class AgentSettings(_Strict):
     roles: tuple[str, ...] = ("worker-small", "worker-large")
 
 
+class McpSettings(_Strict):
+    """``[mcp.<name>]``: a foreign MCP server whose tools the team may use.
+
+    Attributes:
+        command, args, env, cwd: a server that is started here and spoken to over its standard input and output.
+            ``env`` maps names to values; ``$NAME`` as a whole value is taken from this process's environment.
+        url, token_env: a server that is spoken to over HTTP; the token stands in that environment variable.
+        labels: what its tools can do, as the policy must know; without a word, the worst is assumed.
+        tool_labels: the same for one tool.
+        tools: only these of its tools; None is all.
+        timeout: seconds without an answer or a sign of progress before a call is given up.
+        max_seconds: seconds before a call is given up whatever it reports.
+        max_bytes: of one message; a longer one ends the server.
+        memory_mb: of the server's process and its children together.
+        approve: every call needs a person's agreement.
+    """
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://")
+    token_env: str | None = None
+    labels: tuple[ToolLabel, ...] = ("reads-private", "writes", "egress", "untrusted-source", "destructive")
+    tool_labels: dict[str, tuple[ToolLabel, ...]] = Field(default_factory=dict[str, tuple[ToolLabel, ...]])
+    tools: tuple[str, ...] | None = None
+    timeout: float = Field(default=30.0, gt=0)
+    max_seconds: float = Field(default=300.0, gt=0)
+    max_bytes: int = Field(default=8_000_000, ge=1000)
+    memory_mb: int = Field(default=1024, ge=1)
+    approve: bool = False
+
+    @model_validator(mode="after")
+    def _one_of(self) -> "McpSettings":
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give either command or url")
+        return self
+
+
 class Settings(_Strict):
     """The whole file.
 
@@ -126,6 +167,7 @@ class Settings(_Strict):
     planner: PlannerSettings = PlannerSettings()
     run: RunSettings = RunSettings()
     budget: BudgetSettings = BudgetSettings()
+    mcp: dict[str, McpSettings] = Field(default_factory=dict[str, McpSettings])
     agents: tuple[AgentSettings, ...] = ()
     agents_from: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
 

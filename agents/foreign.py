@@ -1,0 +1,22 @@
+"""Agents for the foreign MCP servers of a configuration."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from pointwork.agents.spec import Agent
+from pointwork.settings import Settings
+from pointwork.store import Store
+
+
+def foreign_agents(settings: Settings, store: Store) -> tuple[list[Agent], Callable[[], None]]:
+    """The agents that use the tools of ``[mcp.*]``, and what ends their servers.
+
+    The client side of MCP lies above this package and is optional: it is loaded by name, as a plug-in would be.
+
+    Raises:
+        ImportError: the extra ``mcp`` is not installed.
+    """
+    toolbox: Any = importlib.import_module("pointwork.mcp_servers.toolbox")
+    agents, hub = toolbox.foreign_agents(settings, store)
+    return list(agents), hub.close

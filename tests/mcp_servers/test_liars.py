@@ -1,0 +1,270 @@
+"""Foreign servers that lie are contained, one by one."""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pointwork.errors import ToolDenied, ToolError
+from pointwork.mcp_servers import foreign
+from pointwork.mcp_servers.hub import Hub
+from pointwork.settings import McpSettings
+from pointwork.store import Store
+from pointwork.tools import Tool
+
+LIAR = str(Path(__file__).parent / "liar.py")
+
+
+@pytest.fixture
+def hub(store: Store, tmp_path: Path) -> Generator[Callable[..., Hub], None, None]:
+    """Makes a hub of one lying server; it is closed at the end."""
+    made: list[Hub] = []
+
+    def make(mode: str, *, heard: list[Any] | None = None, **settings: Any) -> Hub:
+        given = McpSettings(command=sys.executable, args=(LIAR, mode, str(tmp_path / "notes")), **settings)
+
+        def progress(*values: Any) -> None:
+            if heard is not None:
+                heard.append(values)
+
+        made.append(Hub({"liar": given}, store, on_progress=progress))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def tools_of(hub: Hub) -> dict[str, Tool]:
+    return {tool.name: tool for tool in hub.run(hub.tools())}
+
+
+def call(hub: Hub, name: str = "liar_echo", **arguments: Any) -> Any:
+    return hub.run(tools_of(hub)[name].call(arguments))
+
+
+def gone(pid: int) -> bool:
+    for _ in range(200):
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_an_honest_server_is_used(hub: Callable[..., Hub]) -> None:
+    one = hub("honest")
+    result = call(one, text="hello")
+    assert result.text == "hello"
+    assert result.evidence == (("mcp:liar/echo", "hello"),)
+    assert one.server("liar").starts == 1
+    with pytest.raises(ToolError, match="wrong arguments"):
+        call(one)
+    # the worst is assumed of what nobody labelled
+    assert tools_of(one)["liar_echo"].labels >= {"egress", "untrusted-source", "reads-private"}
+
+
+def test_it_is_not_started_before_it_is_needed(hub: Callable[..., Hub]) -> None:
+    one = hub("honest")
+    assert one.server("liar").starts == 0
+    assert one.server("liar").pid is None
+
+
+def test_all_pages_are_read_and_endless_ones_are_not(hub: Callable[..., Hub]) -> None:
+    assert len(tools_of(hub("pages"))) == 5
+    assert tools_of(hub("endless")) == {}
+
+
+@pytest.mark.parametrize("mode", ["drift", "renamed", "reworded"])
+def test_a_tool_that_changes_after_it_was_agreed_to_is_not_called(hub: Callable[..., Hub], mode: str) -> None:
+    one = hub(mode)
+    tool = tools_of(one)["liar_echo"]
+
+    async def go() -> None:
+        assert (await tool.call({"text": "a"})).text == "a"
+        for _ in range(100):
+            if one.server("liar").changed:
+                break
+            await asyncio.sleep(0.02)
+        with pytest.raises(ToolDenied, match=r"does not offer it any more|not the one that was agreed to"):
+            await tool.call({"text": "b"})
+
+    one.run(go())
+    assert tools_of(one) == {}
+    [listed] = one.run(one.listed("liar"))
+    assert listed.state in ("changed", "new")
+    assert "pointwork tools approve liar" in listed.why
+    # a person may agree to what it is now
+    one.run(one.approve("liar"))
+    assert len(tools_of(one)) == 1
+
+
+def test_instructions_in_a_description_keep_a_tool_out(hub: Callable[..., Hub]) -> None:
+    one = hub("orders")
+    assert set(tools_of(one)) == {"liar_plain"}
+    suspect = {listed.offer.name: listed for listed in one.run(one.listed("liar"))}["echo"]
+    assert suspect.state == "suspicious"
+    assert "tools approve liar echo" in suspect.why
+
+
+def test_a_hundred_megabytes_end_the_server_and_not_us(hub: Callable[..., Hub]) -> None:
+    one = hub("huge", max_bytes=1_000_000)
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(ToolError, match=r"more than 1,000,000 bytes \(max_bytes\)"):
+        call(one, text="x")
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+
+
+def test_one_that_never_answers_is_given_up_and_told_so(hub: Callable[..., Hub], tmp_path: Path) -> None:
+    one = hub("silent", timeout=0.5)
+    with pytest.raises(ToolError, match=r"gave no sign for 0.5 s.*raise timeout"):
+        call(one, text="x")
+    for _ in range(200):
+        if "cancelled" in (tmp_path / "notes").read_text():
+            break
+        time.sleep(0.02)
+    assert "cancelled" in (tmp_path / "notes").read_text()
+    # it is there still: the next call may be answered
+    assert one.server("liar").connected
+
+
+def test_cancelling_a_call_tells_the_server(hub: Callable[..., Hub], tmp_path: Path) -> None:
+    one = hub("silent")
+    tool = tools_of(one)["liar_echo"]
+
+    async def go() -> None:
+        work = asyncio.create_task(tool.call({"text": "x"}))
+        while not (tmp_path / "notes").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+        for _ in range(200):
+            if "cancelled" in (tmp_path / "notes").read_text():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError("the server was not told")
+
+    one.run(go())
+
+
+def test_progress_is_a_sign_of_life(hub: Callable[..., Hub]) -> None:
+    heard: list[Any] = []
+    one = hub("progress", heard=heard, timeout=1.5)
+    assert call(one, text="slow").text == "slow"  # takes 3 s, with a sign every half
+    assert [done for _, done, _, _ in heard] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ToolError, match="at most 1 s"):
+        call(hub("progress", timeout=0.9, max_seconds=1.0), text="slow")
+
+
+def test_one_that_dies_in_a_call_is_said_to_and_not_restarted_at_once(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = hub("dies")
+    server = one.server("liar")
+    now = [1000.0]
+    server._clock = lambda: now[0]  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(ToolError, match=r"ended while it was asked to do 'echo'.*out of luck"):
+        call(one, text="x")
+    assert (server.starts, server.failures) == (1, 1)
+    with pytest.raises(ToolError, match=r"failed 1 times.*tried again in 1 s"):
+        one.run(one._there(server.offers()))  # pyright: ignore[reportPrivateUsage]
+    assert server.starts == 1
+    now[0] += 1.1
+    one.run(one._there(server.offers()))  # pyright: ignore[reportPrivateUsage]
+    assert server.starts == 2
+
+
+def test_after_a_death_it_is_started_again(hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign, "FIRST_BACKOFF", 0.0)
+    one = hub("dies-once")
+    with pytest.raises(ToolError, match="ended while"):
+        call(one, text="x")
+    assert call(one, text="again").text == "again"
+    assert one.server("liar").starts == 2
+
+
+def test_one_that_can_not_start_waits_longer_each_time(hub: Callable[..., Hub]) -> None:
+    one = hub("crashes")
+    server = one.server("liar")
+    now = [1000.0]
+    server._clock = lambda: now[0]  # pyright: ignore[reportPrivateUsage]
+    waits: list[float] = []
+    for _ in range(9):
+        with pytest.raises(ToolError, match="no such luck"):
+            one.run(one._there(server.offers()))  # pyright: ignore[reportPrivateUsage]
+        waits.append(server._not_before - now[0])  # pyright: ignore[reportPrivateUsage]
+        now[0] += waits[-1] + 0.01
+    assert waits[:4] == [1, 2, 4, 8]
+    assert waits[-1] == foreign.LONGEST_BACKOFF
+    assert tools_of(one) == {}
+
+
+def test_one_that_says_nothing_at_the_start_is_given_up(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign, "START_SECONDS", 1.0)
+    one = hub("never-starts")
+    with pytest.raises(ToolError, match="did not start within 1 s"):
+        one.run(one.listed("liar"))
+    assert one.server("liar").pid is None
+
+
+def test_a_result_that_breaks_its_own_schema_is_an_error(hub: Callable[..., Hub]) -> None:
+    with pytest.raises(ToolError, match=r"schema|against the protocol"):
+        call(hub("structured"), text="x")
+
+
+def test_rubbish_is_an_error_and_the_server_goes_on(hub: Callable[..., Hub]) -> None:
+    one = hub("rubbish", timeout=5)
+    for _ in range(2):
+        with pytest.raises(ToolError, match="MCP server 'liar'"):
+            call(one, text="x")
+    assert one.server("liar").starts == 1
+
+
+def test_a_schema_that_points_elsewhere_fetches_nothing(hub: Callable[..., Hub]) -> None:
+    with pytest.raises(ToolError, match="schema can not be used"):
+        call(hub("rubbish-schema"), "liar_odd", a=1)
+
+
+def test_memory_is_capped(hub: Callable[..., Hub]) -> None:
+    one = hub("memory", memory_mb=300)
+    with pytest.raises(ToolError, match=r"MB of memory; it may hold 300 \(memory_mb\)"):
+        call(one, text="x")
+
+
+def test_children_end_with_the_server_also_those_that_left_its_group(
+    hub: Callable[..., Hub], tmp_path: Path
+) -> None:
+    one = hub("children")
+    call(one, text="x")
+    lines = (tmp_path / "notes").read_text().split()
+    pids = [int(line) for line in lines if line.isdecimal()]
+    assert len(pids) == 3
+    assert all(psutil.pid_exists(pid) for pid in pids)
+    one.close()
+    assert all(gone(pid) for pid in pids)
+
+
+def test_secrets_of_this_process_do_not_reach_the_server(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET_KEY", "s3cret")
+    one = hub("honest", env={"GIVEN": "$MY_SECRET_KEY"})
+    call(one, text="x")
+    pid = one.server("liar").pid
+    assert pid is not None
+    environment = psutil.Process(pid).environ()
+    assert "MY_SECRET_KEY" not in environment
+    assert environment["GIVEN"] == "s3cret"
+    assert os.environ["MY_SECRET_KEY"] == "s3cret"
