@@ -13,7 +13,20 @@ from pointwork.tools.spec import Evidence, Label, MemoryLike, Tool, ToolContext,
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Evidence", "Label", "MemoryLike", "Tool", "ToolContext", "ToolResult", "builtin_tools", "tool"]
+    from pointwork.tools.index import Hit, ToolIndex
+
+__all__ = [
+    "Evidence",
+    "Hit",
+    "Label",
+    "MemoryLike",
+    "Tool",
+    "ToolContext",
+    "ToolIndex",
+    "ToolResult",
+    "builtin_tools",
+    "tool",
+]
 
 _BUILTIN = {
     "calculator": ("calculate", "convert", "date_math"),
@@ -30,3 +43,9 @@ def builtin_tools() -> dict[str, Tool]:
         home: ModuleType = importlib.import_module(f"pointwork.tools.{module}")
         found.update({name: getattr(home, name) for name in names})
     return found
+
+
+def __getattr__(name: str) -> object:
+    if name in ("ToolIndex", "Hit"):  # numpy is loaded with them
+        return getattr(importlib.import_module("pointwork.tools.index"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,174 @@
+"""How well ``ToolIndex`` finds tools, on public sets; how fast it is with a hundred thousand."""
+
+import random
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pointwork.bench.tools_data import Asked, Tools, live_mcp_bench, meta_tool, seal_tools
+from pointwork.tools import ToolIndex
+
+PAST = 2_000
+SINGLE = 3_000  # requests for one tool that are asked, of those that are not past
+LARGE = 100_000
+SEED = 0
+
+# What the default install should reach; see docs/mcp.md.
+TARGETS: dict[str, dict[str, float]] = {
+    "Seal-Tools in-domain": {"R@5": 0.965, "C@5": 0.91},
+    "LiveMCPBench": {"R@5": 0.38, "R@20": 0.62},
+    "MetaTool, two tools": {"C@5": 0.48, "C@10": 0.67},
+    "MetaTool, single": {"R@5": 0.72},
+    "MetaTool, single, 2,000 past": {"R@5": 0.87},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One set's figures.
+
+    Attributes:
+        name: of the set.
+        tools, requests: how many.
+        figures: R@k (share of what is needed among the first k) and C@k (share of requests with all of it).
+        half_width: of the 95 % interval of the first figure (bootstrap over requests).
+        tokens_shown, tokens_all: about what 5 found tools, and all tools, cost to show to a model.
+        p50_ms, p99_ms: of a search.
+        targets: what was aimed at.
+    """
+
+    name: str
+    tools: int
+    requests: int
+    figures: dict[str, float]
+    half_width: float
+    tokens_shown: float
+    tokens_all: int
+    p50_ms: float
+    p99_ms: float
+    targets: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True)
+class Large:
+    """The index with many tools: seconds to build, bytes it holds, milliseconds of a search."""
+
+    tools: int
+    build_seconds: float
+    bytes_held: int
+    p50_ms: float
+    p99_ms: float
+
+
+Tell = Callable[[str], None]
+
+
+def run(folder: Path, *, large: bool = True, embedder: Any = None, tell: Tell = lambda _: None) -> dict[str, Any]:
+    """All sets, with the same settings.
+
+    Args:
+        folder: of the data sets.
+        large: whether the index is also built with 100,000 tools.
+        embedder: None takes the install's.
+        tell: told what is being done.
+
+    Raises:
+        UsageError: a file is missing.
+    """
+    rows: list[Row] = []
+    tell("Seal-Tools")
+    tools, asked = seal_tools(folder, "test_in_domain")
+    rows.append(_measured("Seal-Tools in-domain", ToolIndex(tools, embedder=embedder), asked))
+    tell("LiveMCPBench")
+    live, tasks = live_mcp_bench(folder)
+    rows.append(_measured("LiveMCPBench", ToolIndex(live, embedder=embedder), tasks))
+    tell("MetaTool")
+    plugins, one, two = meta_tool(folder)
+    random.Random(SEED).shuffle(one)
+    past, asked_one = one[:PAST], one[PAST : PAST + SINGLE]
+    index = ToolIndex(plugins, embedder=embedder)
+    rows.append(_measured("MetaTool, two tools", index, two))
+    rows.append(_measured("MetaTool, single", index, asked_one))
+    for request, wanted in past:
+        index.learn(request, [names[0] for names in wanted])
+    rows.append(_measured("MetaTool, single, 2,000 past", index, asked_one))
+    found: dict[str, Any] = {"sets": [asdict(row) for row in rows]}
+    if large:
+        tell("100,000 tools")
+        found["large"] = asdict(_large(tools, [request for request, _ in asked]))
+    return found
+
+
+def _measured(name: str, index: ToolIndex, asked: Sequence[Asked]) -> Row:
+    counts = {"R@1": 1, "R@5": 5, "C@5": 5, "R@10": 10, "C@10": 10, "R@20": 20}
+    recall: dict[int, list[float]] = {k: [] for k in counts.values()}
+    shown: list[int] = []
+    times: list[float] = []
+    index.search(asked[0][0], k=1)  # what is loaded at the first search is not its time
+    for request, wanted in asked:
+        started = time.perf_counter()
+        hits = index.search(request, k=20)
+        times.append(time.perf_counter() - started)
+        shown.append(index.schema_tokens(hits[:5]))
+        for k, values in recall.items():
+            top = {hit.name for hit in hits[:k]}
+            values.append(sum(any(n in top for n in names) for names in wanted) / len(wanted))
+    figures: dict[str, float] = {}
+    for figure, k in counts.items():
+        values = recall[k] if figure[0] == "R" else [float(value >= 1) for value in recall[k]]
+        figures[figure] = round(float(np.mean(values)), 4)
+    return Row(
+        name,
+        len(index),
+        len(asked),
+        figures,
+        round(_half_width(recall[5]), 4),
+        round(float(np.mean(shown)), 1),
+        index.all_tokens,
+        *(round(1000 * float(np.percentile(times, p)), 2) for p in (50, 99)),
+        TARGETS.get(name, {}),
+    )
+
+
+def _half_width(values: Sequence[float]) -> float:
+    drawn = np.random.default_rng(SEED).choice(np.array(values), (1000, len(values))).mean(axis=1)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return float(high - low) / 2
+
+
+def _large(tools: Tools, requests: Sequence[str]) -> Large:
+    """Tools of Seal-Tools with the words of their descriptions mixed, until there are enough."""
+    draw = random.Random(SEED)
+    many: Tools = [dict(tool) for tool in tools]
+    while len(many) < LARGE:
+        one, other = draw.choice(tools), draw.choice(tools)
+        words = f"{one['description']} {other['description']}".split()
+        draw.shuffle(words)
+        half = " ".join(words[: max(4, len(words) // 2)])
+        schema = draw.choice((one, other))["input_schema"]
+        name = f"{one['name']}_{len(many)}"
+        many.append({"name": name, "description": half, "input_schema": schema})
+    tracemalloc.start()
+    started = time.perf_counter()
+    index = ToolIndex(many)
+    built = time.perf_counter() - started
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # with the tracer off: it slows what it watches
+    started = time.perf_counter()
+    index = ToolIndex(many)
+    built = time.perf_counter() - started
+    times: list[float] = []
+    for request in requests[:20]:
+        index.search(request)
+    for request in requests:
+        started = time.perf_counter()
+        index.search(request)
+        times.append(time.perf_counter() - started)
+    p50, p99 = (round(1000 * float(np.percentile(times, p)), 2) for p in (50, 99))
+    return Large(len(many), round(built, 2), held, p50, p99)

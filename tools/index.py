@@ -1,0 +1,193 @@
+"""Finding a few tools of thousands for a request, so that a model is shown only those.
+
+Three things are asked of each tool: do its words fit (BM25F over name, description, parameters and results, with
+words that mean nearly the same), does its meaning fit (static sentence embeddings of name and description), and did
+it serve requests like this one before. Requests that ask for several things are split: a part that some tool covers
+well stands for itself.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pointwork.embedding import Embedder, StaticEmbedder, Vectors, default_embedder
+from pointwork.errors import UsageError
+from pointwork.store import Store, open_store
+from pointwork.text import tokenize
+from pointwork.tools.described import Described, describe
+from pointwork.tools.lexical import Floats, Lexicon
+from pointwork.tools.ranker import Ranker, Signals, positive
+from pointwork.tools.requests import Request, read_request
+from pointwork.tools.spec import Tool
+from pointwork.tools.usage import Usage
+
+FIELDS = {"name": 1.5, "description": 1.0, "parameters": 0.5, "results": 0.5}
+
+# With more tools, meaning is first compared in the leading components alone.
+MANY = 20_000
+FEW_DIMS = 64
+
+_MEAN = 0.7  # share of what all tools have in common that is taken from a request's vector
+_FILES = 0.6  # weight of what a request's file names mean
+_USED = 0.75  # weight of past usage
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A tool that was found.
+
+    Attributes:
+        name: as it was given.
+        score: 0 to 1, comparable within one search only.
+        tool: as it was given.
+        tokens: about what showing it to a model costs.
+    """
+
+    name: str
+    score: float
+    tool: Any
+    tokens: int
+
+
+class ToolIndex:
+    """An index of tools.
+
+    >>> index = ToolIndex([{"name": "getTide", "description": "Times of high water"}])
+    >>> index.search("When is the tide high?", k=1)[0].name
+    'getTide'
+
+    Args:
+        tools: ``Tool`` objects, or dictionaries with name, description, input_schema and, if known, output_schema.
+            Names are unique, non-empty and otherwise anything.
+        store: where past usage is kept (a store, or a URL); None: only in memory.
+        embedder: says what texts mean; None takes the install's.
+
+    Searching is safe from several threads.
+
+    Raises:
+        UsageError: a tool without a name, two of one name.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool | Mapping[str, Any]],
+        *,
+        store: "Store | str | None" = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self._tools = list(tools)
+        read = [describe(tool) for tool in self._tools]
+        self._names = [tool.name for tool in read]
+        self._number = {name: number for number, name in enumerate(self._names)}
+        if len(self._number) < len(read):
+            twice = next(name for name, count in Counter(self._names).items() if count > 1)
+            raise UsageError(f"the index was given two tools named {twice!r}")
+        self._tokens = [tool.tokens for tool in read]
+        embedder = embedder or default_embedder()
+        if len(read) > MANY and isinstance(embedder, StaticEmbedder):
+            embedder = StaticEmbedder(FEW_DIMS)
+        self._embedder = embedder
+        self._usage = Usage(self._number, None if store is None else open_store(store), embedder)
+        self._lock = threading.Lock()
+        if read:
+            self._build(read)
+
+    def _build(self, read: list[Described]) -> None:
+        fields = {
+            "name": [tokenize(tool.words) for tool in read],
+            "description": [tokenize(tool.description) for tool in read],
+            "parameters": [tokenize(tool.parameters) for tool in read],
+            "results": [tokenize(tool.results) for tool in read],
+        }
+        surface: Counter[str] = Counter()
+        for tool in read:
+            surface.update(tokenize(f"{tool.words} {tool.description} {tool.parameters}", stem=False))
+        self._lexicon = Lexicon(fields, FIELDS, surface, self._embedder)
+        whole = self._embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
+        self._common: Vectors = whole.mean(axis=0)
+        whole = whole - self._common
+        self._meaning: Vectors = whole / np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-9)
+        self._named: Vectors = self._embedder.embed([tool.words for tool in read])
+        self._ranker = Ranker(
+            self._lexicon,
+            [frozenset(tokens) for tokens in fields["name"]],
+            [frozenset(tokens) for tokens in fields["description"]],
+            [frozenset((*a, *b)) for a, b in zip(fields["parameters"], fields["results"], strict=True)],
+        )
+
+    @property
+    def all_tokens(self) -> int:
+        """About what it would cost to show all tools to a model."""
+        return sum(self._tokens)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._number
+
+    def search(self, request: str, k: int = 5) -> list[Hit]:
+        """The k tools that fit a request best, best first.
+
+        Args:
+            request: in anybody's words; may ask for several things.
+            k: how many; fewer come back if there are fewer, none for a request without words.
+
+        Raises:
+            UsageError: k is below 1.
+        """
+        if k < 1:
+            raise UsageError(f"a search is for at least 1 tool, not k={k}")
+        if not self._names or not tokenize(request, stop=False):
+            return []
+        with self._lock:
+            scores = self._scores(read_request(request))
+            if used := self._usage.scores(request):
+                places = np.fromiter(used, np.intp)
+                scores[places] += _USED * np.fromiter(used.values(), np.float32)
+        k = min(k, len(self._names))
+        best = np.argpartition(-scores, k - 1)[:k]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        top = max(1.0, float(scores[best[0]]))
+        return [
+            Hit(self._names[n], max(0.0, float(scores[n])) / top, self._tools[n], self._tokens[n])
+            for n in best.tolist()
+        ]
+
+    def _scores(self, request: Request) -> Floats:
+        texts = [request.text if tokenize(request.text) else request.files or request.text, *request.parts]
+        signals = self._signals(texts)
+        scores = self._ranker.scores(signals)
+        if request.files and texts[0] != request.files:
+            meant = self._signals([request.files])
+            scores = positive(scores) + np.float32(_FILES) * positive(self._ranker.loose(meant)[0])
+        return scores
+
+    def _signals(self, texts: Sequence[str]) -> Signals:
+        plain, wide = self._lexicon.scores(texts)
+        vectors = self._embedder.embed(texts)
+        centred = vectors - np.float32(_MEAN) * self._common
+        centred = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+        meaning = centred @ self._meaning.T
+        named = vectors @ self._named.T
+        return Signals(tuple(texts), plain, wide, meaning, named)
+
+    def learn(
+        self, request: str, tools: str | Sequence[str], *, ok: bool = True, run_id: str | None = None
+    ) -> None:
+        """Remember which tools served a request, or (``ok=False``) did not.
+
+        Names that the index does not have are kept too: the tools may be back later.
+        """
+        names = [tools] if isinstance(tools, str) else list(tools)
+        with self._lock:
+            self._usage.add(request, names, ok=ok, run_id=run_id)
+
+    @staticmethod
+    def schema_tokens(hits: Sequence[Hit]) -> int:
+        """About how many tokens it costs to show hits to a model."""
+        return sum(hit.tokens for hit in hits)
