@@ -41,10 +41,12 @@ def describe(tool: Tool | Mapping[str, Any]) -> Described:
         UsageError: it has no name, or a part of it is of a wrong type.
     """
     if isinstance(tool, Tool):
-        name, description, given, gives = tool.name, tool.description, tool.input_schema, tool.output_schema
+        name, description = tool.name, tool.description
+        given, gives = tool.input_schema, tool.output_schema
     else:
         name, description = tool.get("name"), tool.get("description") or ""
-        given, gives = tool.get("input_schema") or {}, tool.get("output_schema")
+        given: Any = tool.get("input_schema") or {}
+        gives: Any = tool.get("output_schema")
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"a tool of the index needs a name, not {name!r}")
     if not isinstance(description, str) or not isinstance(given, Mapping) or not isinstance(gives, Mapping | None):

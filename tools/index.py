@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pointwork.embedding import Embedder, StaticEmbedder, Vectors, default_embedder
+from pointwork.embedding import Embedder, StaticEmbedder, default_embedder
 from pointwork.errors import UsageError
 from pointwork.store import Store, open_store
 from pointwork.text import tokenize
 from pointwork.tools.described import Described, describe
-from pointwork.tools.lexical import Floats, Lexicon
+from pointwork.tools.lexical import Floats, Ints, Lexicon
 from pointwork.tools.ranker import Ranker, Signals, positive
 from pointwork.tools.requests import Request, read_request
 from pointwork.tools.spec import Tool
@@ -27,13 +27,14 @@ from pointwork.tools.usage import Usage
 
 FIELDS = {"name": 1.5, "description": 1.0, "parameters": 0.5, "results": 0.5}
 
-# With more tools, meaning is first compared in the leading components alone.
+# With more tools, meaning is compared in the leading components alone, and only likely tools are looked at closely.
 MANY = 20_000
 FEW_DIMS = 64
+LIKELY = 1_500
 
 _MEAN = 0.7  # share of what all tools have in common that is taken from a request's vector
 _FILES = 0.6  # weight of what a request's file names mean
-_USED = 0.75  # weight of past usage
+_USED = 2.0  # weight of past usage
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,11 @@ class ToolIndex:
             surface.update(tokenize(f"{tool.words} {tool.description} {tool.parameters}", stem=False))
         self._lexicon = Lexicon(fields, FIELDS, surface, self._embedder)
         whole = self._embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
-        self._common: Vectors = whole.mean(axis=0)
+        self._common: Floats = whole.mean(axis=0, dtype=np.float32)
         whole = whole - self._common
-        self._meaning: Vectors = whole / np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), 1e-9)
-        self._named: Vectors = self._embedder.embed([tool.words for tool in read])
+        lengths: Floats = np.sqrt(np.square(whole).sum(axis=1, keepdims=True))
+        self._meaning: Floats = whole / np.maximum(lengths, np.float32(1e-9))
+        self._named: Floats = self._embedder.embed([tool.words for tool in read])
         self._ranker = Ranker(
             self._lexicon,
             [frozenset(tokens) for tokens in fields["name"]],
@@ -147,6 +149,7 @@ class ToolIndex:
         with self._lock:
             scores = self._scores(read_request(request))
             if used := self._usage.scores(request):
+                scores = positive(scores)
                 places = np.fromiter(used, np.intp)
                 scores[places] += _USED * np.fromiter(used.values(), np.float32)
         k = min(k, len(self._names))
@@ -155,26 +158,47 @@ class ToolIndex:
         top = max(1.0, float(scores[best[0]]))
         return [
             Hit(self._names[n], max(0.0, float(scores[n])) / top, self._tools[n], self._tokens[n])
-            for n in best.tolist()
+            for n in map(int, best)
         ]
 
     def _scores(self, request: Request) -> Floats:
         texts = [request.text if tokenize(request.text) else request.files or request.text, *request.parts]
-        signals = self._signals(texts)
-        scores = self._ranker.scores(signals)
-        if request.files and texts[0] != request.files:
-            meant = self._signals([request.files])
-            scores = positive(scores) + np.float32(_FILES) * positive(self._ranker.loose(meant)[0])
-        return scores
+        if not request.files or texts[0] == request.files:
+            among = self._likely(texts)
+            return self._spread(self._ranker.scores(self._signals(texts, among)), among)
+        among = self._likely([*texts, request.files])
+        scores = positive(self._ranker.scores(self._signals(texts, among)))
+        meant = positive(self._ranker.loose(self._signals([request.files], among))[0])
+        return self._spread(scores + np.float32(_FILES) * meant, among)
 
-    def _signals(self, texts: Sequence[str]) -> Signals:
-        plain, wide = self._lexicon.scores(texts)
+    def _likely(self, texts: Sequence[str]) -> Ints | None:
+        """Of very many tools, those that are worth a closer look; None: all are."""
+        if len(self._names) <= MANY:
+            return None
+        words = positive(self._lexicon.plain(texts))
+        meaning = positive(self._centred(texts) @ self._meaning.T)
+        rough = words.sum(axis=0) + meaning.max(axis=0)
+        return np.sort(np.argpartition(-rough, LIKELY)[:LIKELY]).astype(np.int32)
+
+    def _spread(self, scores: Floats, among: Ints | None) -> Floats:
+        if among is None:
+            return scores
+        whole = np.full(len(self._names), -1e9, np.float32)
+        whole[among] = scores
+        return whole
+
+    def _centred(self, texts: Sequence[str]) -> Floats:
+        vectors = self._embedder.embed(texts) - np.float32(_MEAN) * self._common
+        lengths: Floats = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+        return vectors / np.maximum(lengths, np.float32(1e-9))
+
+    def _signals(self, texts: Sequence[str], among: Ints | None = None) -> Signals:
+        plain, wide = self._lexicon.scores(texts, among)
+        meaning, named = (
+            (self._meaning, self._named) if among is None else (self._meaning[among], self._named[among])
+        )
         vectors = self._embedder.embed(texts)
-        centred = vectors - np.float32(_MEAN) * self._common
-        centred = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
-        meaning = centred @ self._meaning.T
-        named = vectors @ self._named.T
-        return Signals(tuple(texts), plain, wide, meaning, named)
+        return Signals(tuple(texts), plain, wide, self._centred(texts) @ meaning.T, vectors @ named.T, among)
 
     def learn(
         self, request: str, tools: str | Sequence[str], *, ok: bool = True, run_id: str | None = None

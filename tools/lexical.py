@@ -9,7 +9,8 @@ embedding.
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from pointwork.embedding import Embedder
 from pointwork.text import tokenize
 
-Floats = NDArray[np.float32]
+Floats = NDArray[np.floating[Any]]  # float32; numpy's hints do not follow it through arithmetic
 Ints = NDArray[np.int32]
 
 K1, B = 1.2, 0.6
@@ -26,6 +27,7 @@ NEIGHBOURS = 6
 NEAR_WEIGHT = 0.4
 MOST_WORDS = 12_000  # of the vocabulary, most frequent first, that may stand for another
 _CACHE = 20_000
+_NOWHERE = (np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 class Lexicon:
@@ -81,51 +83,75 @@ class Lexicon:
         """How much a token tells; most if it is nowhere."""
         return self._idf.get(token, self.unknown_idf)
 
-    def weight(self, tokens: set[str]) -> float:
+    def weight(self, tokens: Iterable[str]) -> float:
         """How much tokens tell together."""
-        return sum(map(self.idf, tokens))
+        known, unknown = self._idf, self.unknown_idf
+        return sum([known.get(token, unknown) for token in tokens])
 
-    def scores(self, texts: Sequence[str]) -> tuple[Floats, Floats]:
-        """Of each text and document: plain scores, and those with near words; shape (texts, documents) each."""
-        counts = [Counter(tokenize(text, stem=False)) for text in texts]
-        self._find_near({word for count in counts for word in count})
-        plain = np.zeros((len(texts), self.size), np.float32)
-        wide = np.zeros((len(texts), self.size), np.float32)
-        for word in {word: None for count in counts for word in count}:
-            stem = (tokenize(word) or [word])[0]
-            rows = [(row, min(2, count[word])) for row, count in enumerate(counts) if word in count]
-            posting = self._postings.get(stem)
-            near = self._near.get(word, [])
-            spread = self._spread(posting, near, self._idf.get(stem)) if near else None
-            for row, times in rows:
+    def plain(self, texts: Sequence[str]) -> Floats:
+        """Scores of each text and document by their words alone; shape (texts, documents)."""
+        found = np.zeros((len(texts), self.size), np.float32)
+        for row, text in enumerate(texts):
+            for token, count in Counter(tokenize(text)).items():
+                posting = self._postings.get(token)
                 if posting is not None:
-                    plain[row, posting[0]] += times * posting[1]
-                if spread is not None:
-                    wide[row, spread[0]] += times * spread[1]
-                elif posting is not None:
-                    wide[row, posting[0]] += times * posting[1]
+                    found[row, posting[0]] += np.float32(min(2, count)) * posting[1]
+        return found
+
+    def scores(self, texts: Sequence[str], among: Ints | None = None) -> tuple[Floats, Floats]:
+        """Scores by words alone, and with near words; shape (texts, documents) each.
+
+        Args:
+            texts: what is looked for.
+            among: numbers of the documents to score; None is all.
+        """
+        counts = [Counter(tokenize(text, stem=False)) for text in texts]
+        words = list({word: None for count in counts for word in count})
+        self._find_near(words)
+        places: Ints | None = None
+        size = self.size
+        if among is not None:
+            places = np.full(self.size, -1, np.int32)
+            places[among] = np.arange(len(among), dtype=np.int32)
+            size = len(among)
+        plain = np.zeros((len(texts), size), np.float32)
+        wide = np.zeros((len(texts), size), np.float32)
+        best = np.zeros(size, np.float32)
+        for word in words:
+            stem = (tokenize(word) or [word])[0]
+            own = self._posting(stem, places)
+            rows = [(row, np.float32(min(2, count[word]))) for row, count in enumerate(counts) if word in count]
+            for row, times in rows:
+                plain[row, own[0]] += times * own[1]
+            near = self._near.get(word)
+            if not near:
+                for row, times in rows:
+                    wide[row, own[0]] += times * own[1]
+                continue
+            best[:] = 0
+            best[own[0]] = own[1]
+            for token, share in near:
+                if stem in self._idf:  # a common word is not made rare by the company it keeps
+                    share *= min(1.0, self._idf[stem] / self._idf[token])
+                docs, scores = self._posting(token, places)
+                best[docs] = np.maximum(best[docs], np.float32(share) * scores)
+            for row, times in rows:
+                wide[row] += times * best
         return plain, wide
 
-    def _spread(
-        self, posting: tuple[Ints, Floats] | None, near: list[tuple[str, float]], known: float | None
-    ) -> tuple[Ints, Floats]:
-        """A word's posting with those of words near it: for each document the best."""
-        parts = [] if posting is None else [posting]
-        for token, share in near:
-            if known is not None:
-                share *= min(1.0, known / self._idf[token])
-            docs, scores = self._postings[token]
-            parts.append((docs, np.float32(share) * scores))
-        if len(parts) == 1:
-            return parts[0]
-        docs = np.concatenate([part[0] for part in parts])
-        scores = np.concatenate([part[1] for part in parts])
-        order = np.argsort(-scores, kind="stable")
-        kept, first = np.unique(docs[order], return_index=True)
-        return kept, scores[order][first]
+    def _posting(self, token: str, places: Ints | None) -> tuple[Ints, Floats]:
+        """Documents that have a token, and its scores; renumbered if only some are asked for."""
+        posting = self._postings.get(token)
+        if posting is None:
+            return _NOWHERE
+        if places is None:
+            return posting
+        docs = places[posting[0]]
+        there = docs >= 0
+        return docs[there], posting[1][there]
 
-    def _find_near(self, words: set[str]) -> None:
-        missing = sorted(word for word in words if word not in self._near)
+    def _find_near(self, words: Sequence[str]) -> None:
+        missing = [word for word in words if word not in self._near]
         if not missing or not self._words:
             return
         if len(self._near) > _CACHE:
@@ -134,7 +160,7 @@ class Lexicon:
         self._near |= {word: [] for word in missing}
         if not long:
             return
-        cosines = self._embedder.embed(long) @ self._vectors.T
+        cosines: Floats = self._embedder.embed(long) @ self._vectors.T
         for word, row in zip(long, cosines, strict=True):
             self._near[word] = self._nearest((tokenize(word) or [word])[0], row)
 
@@ -142,7 +168,7 @@ class Lexicon:
         places = np.flatnonzero(cosines >= NEAR)
         places = places[np.argsort(-cosines[places], kind="stable")][: 3 * NEIGHBOURS]
         found: dict[str, float] = {}
-        for place in places.tolist():
+        for place in map(int, places):
             stem = self._stems[place]
             if stem != own and stem in self._postings and len(found) < NEIGHBOURS:
                 share = NEAR_WEIGHT * (0.5 + 0.5 * (float(cosines[place]) - NEAR) / (1 - NEAR))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.text import tokenize
-from pointwork.tools.lexical import K1, Floats, Lexicon
+from pointwork.tools.lexical import K1, Floats, Ints, Lexicon
 
 FEATURES = (
     "base",
@@ -58,6 +58,7 @@ class Signals:
         texts: T of them.
         plain, wide, meaning, named: shape (T, tools): words, words with near ones, cosines of the whole tool and
             of its name.
+        among: numbers of the tools that these are the signals of; None: all.
     """
 
     texts: tuple[str, ...]
@@ -65,12 +66,14 @@ class Signals:
     wide: Floats
     meaning: Floats
     named: Floats
+    among: Ints | None = None
 
 
 def positive(scores: Floats) -> Floats:
     """Without what is below 0, the best at 1; one row or several."""
-    scores = np.maximum(scores, 0)
-    return scores / np.maximum(scores.max(axis=-1, keepdims=True), np.float32(1e-9))
+    scores = np.maximum(scores, np.float32(0))
+    best: Floats = scores.max(axis=-1, keepdims=True)
+    return scores / np.maximum(best, np.float32(1e-9))
 
 
 def _standard(scores: Floats) -> Floats:
@@ -113,7 +116,7 @@ class Ranker:
         candidates, features = self.features(signals)
         weights = np.array([learned()["weights"][name] for name in FEATURES], np.float32)
         chance = 1 / (1 + np.exp(-(features @ weights + np.float32(learned()["intercept"]))))
-        scores = np.float32(1 - firm) * positive(scores)
+        scores: Floats = np.float32(1 - firm) * positive(scores)
         scores[candidates] += np.float32(firm) * (chance / max(float(chance.max()), 1e-9))
         return scores
 
@@ -153,10 +156,11 @@ class Ranker:
         place = np.arange(len(candidates))
         own = some[part, place]
         order = np.sort(some, axis=1)
-        first, second = order[:, -1], order[:, -2] if some.shape[1] > 1 else order[:, -1]
+        first, second = order[:, -1], order[:, -2] if len(candidates) > 1 else order[:, -1]
         lead = own - np.where(own >= first[part] - 1e-6, second[part], first[part])
         rank = (some[part] > own[:, None]).sum(axis=1)
-        shared = self._overlaps(candidates.tolist(), part.tolist(), texts, signals.texts[0])
+        numbers_of = candidates if signals.among is None else signals.among[candidates]
+        shared = self._overlaps(list(map(int, numbers_of)), list(map(int, part)), texts, signals.texts[0])
         covered = np.array([self._covered(signals, row) for row in range(len(signals.texts))][rows], np.float32)
         numbers = [
             base[candidates],
@@ -179,9 +183,12 @@ class Ranker:
         tokens = [frozenset(tokenize(text)) for text in texts]
         every = frozenset(tokenize(whole))
         weight = self._lexicon.weight
+        whole_weights: dict[frozenset[str], float] = {}
 
         def share(of: frozenset[str], there: frozenset[str]) -> float:
-            return weight(set(of & there)) / max(weight(set(of)), 1e-9)
+            if of not in whole_weights:
+                whole_weights[of] = max(weight(of), 1e-9)
+            return weight(of & there) / whole_weights[of]
 
         found: list[tuple[float, ...]] = []
         for number, row in zip(candidates, parts, strict=True):

@@ -1,22 +1,25 @@
 """What past requests used: requests like them may need the same tools."""
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select
 
-from pointwork.embedding import Embedder, Vectors
+from pointwork.embedding import Embedder
 from pointwork.store import Store
 from pointwork.store.tables import tool_usage
 from pointwork.text import tokenize
+from pointwork.tools.lexical import Floats
 
-NEAREST = 40
-SHARPNESS = 6.0  # how much a nearer request counts for more
-LEAST = 0.25  # likeness below which a request says nothing
+NEAREST = 200  # past requests that are looked at
 MOST = 50_000  # past requests that are kept in memory, the latest
-_WORDS = 0.5  # share of common words in the likeness; the rest is meaning
+_MEANING = 0.4  # share of meaning in the likeness of two requests; the rest is their words
+_COMMON = 0.7  # share of what all requests have in common that is taken from their vectors
+_SURE = 0.4  # likeness from which a request speaks with its full weight
+_FEW = 30  # with so many past requests, they count half
 
 
 class Usage:
@@ -32,9 +35,12 @@ class Usage:
         self._numbers, self._store, self._embedder = numbers, store, embedder
         self._tools: list[int] = []
         self._good: list[float] = []
-        self._vectors: Vectors = np.zeros((0, embedder.dims), np.float32)
-        self._postings: dict[str, list[int]] = defaultdict(list)
-        self._waiting: list[str] = []
+        self._texts: list[str] = []
+        self._vectors: Floats = np.zeros((0, embedder.dims), np.float32)
+        self._centred = self._vectors
+        self._mean = np.zeros(embedder.dims, np.float32)
+        self._places: dict[str, NDArray[np.int32]] = {}
+        self._norms: Floats = np.zeros(0, np.float32)
         if store is not None:
             query = select(tool_usage.c.request, tool_usage.c.tool, tool_usage.c.ok)
             rows = store.rows(query.order_by(tool_usage.c.id.desc()).limit(MOST))
@@ -55,39 +61,61 @@ class Usage:
         number = self._numbers.get(tool)
         if number is None or len(self._tools) >= MOST:
             return
-        for token in set(tokenize(request)):
-            self._postings[token].append(len(self._tools))
         self._tools.append(number)
         self._good.append(1.0 if ok else -0.5)
-        self._waiting.append(request)
+        self._texts.append(request)
 
     def scores(self, request: str) -> dict[int, float]:
-        """Tool number → how much requests like this one speak for it, at most 1 in all."""
+        """Tool number → how much requests like this one speak for it, at most 1."""
         if not self._tools:
             return {}
-        if self._waiting:
-            self._vectors = np.concatenate([self._vectors, self._embedder.embed(self._waiting)])
-            self._waiting.clear()
-        like = (1 - _WORDS) * np.maximum(self._vectors @ self._embedder.embed([request])[0], 0)
-        like = like + np.float32(_WORDS) * self._shared(request)
-        best = np.argpartition(-like, min(NEAREST, len(like) - 1))[:NEAREST]
-        best = best[like[best] > LEAST]
-        if not len(best):
+        if len(self._norms) < len(self._tools):
+            self._refresh()
+        vector = _unit(self._embedder.embed([request]) - self._mean)[0]
+        like = np.float32(_MEANING) * (self._centred @ vector) + np.float32(1 - _MEANING) * self._shared(request)
+        near = np.argpartition(-like, NEAREST)[:NEAREST] if len(like) > NEAREST else np.arange(len(like))
+        by_tool: dict[int, list[float]] = defaultdict(list)
+        for place in map(int, near[np.argsort(-like[near])]):
+            if like[place] > 0:
+                by_tool[self._tools[place]].append(float(like[place]) * self._good[place])
+        found = {tool: (likes[0] + sum(likes[:3]) / 3) / 2 for tool, likes in by_tool.items()}
+        best = max(found.values(), default=0.0)
+        if best <= 0:
             return {}
-        weights = like[best] ** SHARPNESS
-        total = float(weights.sum()) + LEAST**SHARPNESS
-        found: Counter[int] = Counter()
-        for place, weight in zip(best.tolist(), weights.tolist(), strict=True):
-            found[self._tools[place]] += self._good[place] * weight / total
-        return {tool: max(-0.5, share) for tool, share in found.items()}
+        sure = min(1.0, float(like.max()) / _SURE) * len(self._tools) / (len(self._tools) + _FEW)
+        return {tool: sure * max(-0.5, score / best) for tool, score in found.items()}
 
-    def _shared(self, request: str) -> Vectors:
-        """The share of a request's rare words that each past one has."""
-        shares = np.zeros(len(self._tools), np.float32)
-        total = 0.0
+    def _refresh(self) -> None:
+        """Take in what was added since."""
+        new = self._texts[len(self._vectors) :]
+        self._vectors = np.concatenate([self._vectors, self._embedder.embed(new)])
+        self._mean = (np.float32(_COMMON) * self._vectors.mean(axis=0)).astype(np.float32)
+        self._centred = _unit(self._vectors - self._mean)
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(self._texts):
+            for token in set(tokenize(text)):
+                places[token].append(number)
+        self._places = {token: np.array(numbers, np.int32) for token, numbers in places.items()}
+        squares = np.zeros(len(self._texts), np.float32)
+        for token, numbers in self._places.items():
+            squares[numbers] += self._idf(token) ** 2
+        self._norms = np.sqrt(np.maximum(squares, 1e-9))
+
+    def _idf(self, token: str) -> float:
+        found = len(self._places.get(token, ()))
+        return float(np.log(1 + (len(self._texts) + 0.5) / (found + 0.5)))
+
+    def _shared(self, request: str) -> Floats:
+        """Cosine of the words of a request and of each past one, rare words counting more."""
+        products = np.zeros(len(self._texts), np.float32)
+        own = 0.0
         for token in set(tokenize(request)):
-            places = self._postings.get(token, [])
-            idf = float(np.log(1 + (len(self._tools) + 0.5) / (len(places) + 0.5)))
-            total += idf
-            shares[places] += idf
-        return shares / np.float32(max(total, 1e-9))
+            square = self._idf(token) ** 2
+            own += square
+            if token in self._places:
+                products[self._places[token]] += square
+        return products / (self._norms * np.float32(max(own, 1e-9) ** 0.5))
+
+
+def _unit(vectors: Floats) -> Floats:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -72,7 +72,8 @@ def live_mcp_bench(folder: Path) -> tuple[Tools, list[Asked]]:
                     name, number = f"{server}/{tool['name']}#{number}", number + 1
                 taken.add(name)
                 known.setdefault(tool["name"], []).append(name)
-                about, schema = tool.get("description") or "", tool.get("inputSchema") or {}
+                about: str = tool.get("description") or ""
+                schema: dict[str, Any] = tool.get("inputSchema") or dict[str, Any]()
                 tools.append({"name": name, "description": about, "input_schema": schema})
     asked: list[Asked] = []
     for row in _json(folder / "livemcpbench" / "all_annotations.json"):

@@ -1,0 +1,186 @@
+"""Finding tools: what is found, on what it rests, and that anything may be asked."""
+
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pointwork import tool
+from pointwork.errors import UsageError
+from pointwork.store import Store
+from pointwork.tools import Hit, ToolIndex
+from pointwork.tools import index as index_module
+from pointwork.tools.requests import read_request
+
+
+def named(name: str, description: str = "", *arguments: str, results: tuple[str, ...] = ()) -> dict[str, Any]:
+    def schema(names: tuple[str, ...]) -> dict[str, Any]:
+        return {"type": "object", "properties": {each: {"type": "string"} for each in names}}
+
+    return {
+        "name": name,
+        "description": description,
+        "input_schema": schema(arguments),
+        "output_schema": schema(results) if results else None,
+    }
+
+
+TOOLS = [
+    named("getTide", "Times of high and low water at a harbour", "harbour", "date"),
+    named("bookBerth", "Reserve a place for a boat", "boat_length", "harbour"),
+    named("translateText", "Translate a text into another language", "text", "language"),
+    named("excel_write_to_sheet", "Write rows to a sheet of a workbook", "path"),
+    named("play_music", "Play songs of an artist", "artist"),
+    named("get_weather", "Forecast for a town", "town", results=("temperature", "wind")),
+    named("sqlQuery", "Run a query", "statement"),
+    named("makeInvoice", "Create a bill for a customer", "customer", "amount"),
+]
+
+
+def found(request: str, k: int = 3, tools: list[dict[str, Any]] = TOOLS) -> list[str]:
+    return [hit.name for hit in ToolIndex(tools).search(request, k=k)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        ("When is low water in Whitby harbour?", "getTide"),
+        ("how windy will it be? temperature too", "get_weather"),  # stands in the results alone
+        ("boat length 9 m", "bookBerth"),  # in a parameter's name
+        ("Say this in French, please: another language", "translateText"),
+        ("put on some tunes by that singer", "play_music"),  # no word in common
+        (
+            "Save the rows in /home/me/music/weather/q3.xlsx",
+            "excel_write_to_sheet",
+        ),  # by the ending, not the folders
+    ],
+)
+def test_the_tool_that_is_meant_comes_first(request_: str, name: str) -> None:
+    assert found(request_)[0] == name
+
+
+def test_each_part_of_a_request_finds_its_tool() -> None:
+    asked = (
+        "First, get the tide at the harbour for tomorrow. Then translate the text 'hello' into Spanish. "
+        "Finally, create an invoice for the customer Smith."
+    )
+    assert set(found(asked)) == {"getTide", "translateText", "makeInvoice"}
+
+
+def test_parts_and_files_of_requests() -> None:
+    one = read_request("Find the cheapest flight to Oslo")
+    assert (one.text, one.parts, one.files) == ("Find the cheapest flight to Oslo", (), "")
+    two = read_request("Read /data/a.csv and then write a summary to out/b.docx")
+    assert "csv" in two.files
+    assert "write" in two.files
+    assert "word document" in two.files
+    assert "/data" not in two.text
+    assert len(two.parts) == 2 or two.parts == ()
+
+
+def test_tool_objects_and_hits() -> None:
+    @tool
+    def knots(speed: float) -> float:
+        """Convert a speed from km/h to knots."""
+        return speed / 1.852
+
+    index = ToolIndex([knots, *TOOLS])
+    [hit] = index.search("convert a speed to knots", k=1)
+    assert hit.tool is knots
+    assert (hit.name, len(index), "knots" in index, "other" in index) == ("knots", 9, True, False)
+    assert 0 < hit.score <= 1
+    assert ToolIndex.schema_tokens([hit]) == hit.tokens > 0
+    assert index.all_tokens > hit.tokens
+
+
+def test_usage_is_learned_and_kept(store: Store) -> None:
+    index = ToolIndex(TOOLS, store=store)
+    asked = "Wie wird das Segeln morgen?"
+    before = [hit.name for hit in index.search(asked, k=8)]
+    for _ in range(40):
+        index.learn(asked, ["get_weather", "gone"])
+    assert index.search("Wie wird das Segeln morgen frueh?", k=1)[0].name == "get_weather"
+    # another process, another index over some of the same tools
+    later = ToolIndex(TOOLS[3:], store=store)
+    assert later.search(asked, k=1)[0].name == "get_weather"
+    assert [hit.name for hit in ToolIndex(TOOLS).search(asked, k=8)] == before
+
+
+def test_failures_speak_against_a_tool() -> None:
+    index = ToolIndex(TOOLS)
+    asked = "Forecast for the town"
+    assert index.search(asked, k=1)[0].name == "get_weather"
+    for _ in range(100):
+        index.learn(asked, "sqlQuery", ok=False)
+    assert index.search(asked, k=1)[0].name == "get_weather"
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ([{"description": "x"}], "needs a name"),
+        ([{"name": " "}], "needs a name"),
+        ([{"name": 3}], "needs a name"),
+        ([{"name": "a"}, {"name": "a"}], "two tools named 'a'"),
+        ([{"name": "a", "description": 3}], "must be text"),
+        ([{"name": "a", "input_schema": [1]}], "schemas objects"),
+    ],
+)
+def test_what_can_not_be_indexed_is_said(tools: list[Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        ToolIndex(tools)
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    assert ToolIndex([]).search("tide") == []
+    assert ToolIndex(TOOLS).search("") == []
+    assert ToolIndex(TOOLS).search(" ?! ") == []
+    with pytest.raises(UsageError, match="at least 1"):
+        ToolIndex(TOOLS).search("tide", k=0)
+    assert len(ToolIndex(TOOLS).search("tide", k=100)) == len(TOOLS)
+
+
+names = st.text(min_size=1, max_size=40).filter(lambda name: bool(name.strip()))
+
+
+@given(st.lists(names, min_size=1, max_size=8, unique=True), st.text(max_size=300))
+@settings(max_examples=60, deadline=None)
+def test_anything_may_be_called_and_asked_anything(given_names: list[str], asked: str) -> None:
+    index = ToolIndex([{"name": name, "description": name * 3} for name in given_names])
+    hits = index.search(asked, k=3)
+    assert len({hit.name for hit in hits}) == len(hits) <= 3
+    assert all(hit.name in given_names and 0 <= hit.score <= 1 for hit in hits)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert index.search(asked, k=3) == hits
+
+
+def test_very_many_tools_are_searched_by_a_closer_look_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [named(f"tool{n}", f"thing {n} of shelf {n % 7}") for n in range(300)]
+    monkeypatch.setattr(index_module, "MANY", 50)
+    monkeypatch.setattr(index_module, "LIKELY", 40)
+    index = ToolIndex([*TOOLS, *many])
+    asked = "get the tide at the harbour, and translate a text into another language"
+    assert {hit.name for hit in index.search(asked, k=2)} == {"getTide", "translateText"}
+    assert index.search("Write rows to /x/y.xlsx", k=1)[0].name == "excel_write_to_sheet"
+
+
+def test_threads_may_search_and_learn_at_once() -> None:
+    index = ToolIndex(TOOLS)
+    wrong: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(20):
+                hits: list[Hit] = index.search(f"tide {number}", k=2)
+                index.learn(f"tide {number}", hits[0].name)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert wrong == []
