@@ -227,11 +227,11 @@ class Nodes:
             return answer
 
         def remaining() -> str:
-            left = [account.remaining().describe()] if limited else []
-            if arm.mode == "agentic":
-                own = max(1, turns + more - len(spent))
-                left.append(f"{own} turn{'s' if own != 1 else ''}")
-            return ", ".join(left)
+            if not limited:
+                return ""
+            left = account.remaining().describe()
+            own = max(1, turns + more - len(spent))
+            return f"{left}, {own} turn{'s' if own != 1 else ''}" if arm.mode == "agentic" else left
 
         return Job(
             agent=arm.agent,
@@ -245,7 +245,7 @@ class Nodes:
             remaining=remaining if shaped.show_budget else (lambda: ""),
             sure=services.sure(arm.role),
             small=services.sure(arm.role) == 0.0,
-            max_turns=turns,
+            max_turns=turns + more,
         )
 
     async def verify(self, state: State) -> Update:

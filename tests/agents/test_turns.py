@@ -88,8 +88,8 @@ def test_a_learned_limit_is_shown_and_kept(store: Store) -> None:
     for kind, most in (("learned", 3), ("fixed", 6)):  # 2, and half as many on top
         client = ScriptedClient(looks(1))
         with client, team(client, store, run={"turn_limits": kind}) as made:
-            made.run("Look at the gate")
-        assert f"Remaining budget: {most} turns." in client.requests[0].messages[-1]["content"]
+            made.run("Look at the gate", budget=Budget(tool_calls=9))
+        assert f"Remaining budget: 9 tool calls, {most} turns." in client.requests[0].messages[-1]["content"]
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -105,12 +105,11 @@ def test_the_budget_stands_in_each_prompt_unless_switched_off(store: Store, show
         assert not any("Remaining budget" in text for text in said)
 
 
-def test_without_a_limit_a_single_call_is_shown_no_budget(store: Store) -> None:
-    client = ScriptedClient([Step("A poem.", times=None)])
-    poet = Agent("poet", "You write.", {"writing": "write poems"}, modes=("instant",))
-    with client, Team([poet], Settings(), store=store, models={"worker-small": client}) as made:
-        made.run("Write a poem")
-    assert not any("Remaining" in message["content"] for message in client.requests[0].messages)
+def test_a_run_without_limits_is_shown_no_budget(store: Store) -> None:
+    client = ScriptedClient(looks(1))
+    with client, team(client, store) as made:
+        made.run("Look at the gate")
+    assert not any("Remaining" in m["content"] for request in client.requests for m in request.messages)
 
 
 @pytest.mark.parametrize("kind", ["markovian", "transcript"])
