@@ -45,7 +45,7 @@ class Job:
         context: for tools.
         chat, call_tool: to the runtime, which meters and logs.
         remaining: says what is left of the budget, for the prompt.
-        max_turns: of the agentic loop.
+        max_turns: of the agentic loop; ``more_turns`` on top, once, if its last call then worked.
         sure: a prepared call that accounts for less of the subtask than this is left to the model.
         small: the model is a small one: a piece of text that clearly answers is taken without asking it.
     """
@@ -60,6 +60,7 @@ class Job:
     call_tool: CallTool
     remaining: Callable[[], str]
     max_turns: int
+    more_turns: int = 0
     sure: float = SURE
     small: bool = False
 
@@ -198,7 +199,10 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     messages = _with_examples(_prompt(job, [*job.facts, *prepared.context]), prepared.examples, wrapped=True)
     last: ToolResult | None = None
     seen: set[str] = set()
-    for _ in range(job.max_turns):
+    problem: str | None = None
+    for number in range(job.max_turns + job.more_turns):
+        if number == job.max_turns and problem:  # more turns are for who is getting on
+            break
         schema = call_schema(tools, answer=True, choices=() if last is None else last.choices)
         completion = await job.chat(ChatRequest(messages, max_tokens=CALL_TOKENS, schema=schema))
         tool, arguments, problem = read_call(completion.text, tools)

@@ -230,7 +230,7 @@ class Nodes:
             if not limited:
                 return ""
             left = account.remaining().describe()
-            own = max(1, turns + more - len(spent))
+            own = max(1, (turns if len(spent) < turns else turns + more) - len(spent))
             return f"{left}, {own} turn{'s' if own != 1 else ''}" if arm.mode == "agentic" else left
 
         return Job(
@@ -245,7 +245,8 @@ class Nodes:
             remaining=remaining if shaped.show_budget else (lambda: ""),
             sure=services.sure(arm.role),
             small=services.sure(arm.role) == 0.0,
-            max_turns=turns + more,
+            max_turns=turns,
+            more_turns=more,
         )
 
     async def verify(self, state: State) -> Update:

@@ -85,11 +85,32 @@ def test_a_learned_limit_is_shown_and_kept(store: Store) -> None:
     with client, team(client, store) as made:
         for n in range(LEAST):
             made.run(f"Look at place {n}")
-    for kind, most in (("learned", 3), ("fixed", 6)):  # 2, and half as many on top
+    for kind, most in (("learned", 2), ("fixed", 6)):
         client = ScriptedClient(looks(1))
         with client, team(client, store, run={"turn_limits": kind}) as made:
             made.run("Look at the gate", budget=Budget(tool_calls=9))
         assert f"Remaining budget: 9 tool calls, {most} turns." in client.requests[0].messages[-1]["content"]
+
+
+@pytest.mark.parametrize(("works", "turns"), [(True, 3), (False, 2)])
+def test_who_is_getting_on_is_given_more_turns_once(store: Store, works: bool, turns: int) -> None:
+    client = ScriptedClient([step for _ in range(LEAST) for step in looks(1)])
+    with client, team(client, store) as made:
+        for n in range(LEAST):
+            made.run(f"Look at place {n}")
+    asked: list[ChatRequest] = []
+
+    def wanders(request: ChatRequest) -> str:
+        if "call" not in (request.schema or {}).get("properties", {}):  # its turns are over
+            return json.dumps({"answer": "nothing of use"})
+        asked.append(request)
+        return turn("look" if works else "fail", place=f"p{len(asked)}")
+
+    client = ScriptedClient([Step(wanders, times=None)])
+    once: dict[str, Any] = {"run": {"max_replans": 0}, "planner": {"mode": "rules"}}
+    with team(client, store, (look, fail), **once) as made:
+        made.run("Look at the gate")
+    assert len(asked) == turns
 
 
 @pytest.mark.parametrize("shown", [True, False])
