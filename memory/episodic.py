@@ -25,13 +25,15 @@ from sqlalchemy import ColumnElement, delete, func, insert, or_, select
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
 from pointwork.memory.items import check_trust
+from pointwork.memory.turns import take_turn
 from pointwork.store import Store
 from pointwork.store.tables import memory_items as table
 from pointwork.text import chunks, count_tokens_estimate
 
 Row = Mapping[str, Any]
 
-EPISODIC, DOCUMENT, DELETED = "episodic", "document", "deleted"
+EPISODIC, DOCUMENT, DELETED, SEMANTIC = "episodic", "document", "deleted", "semantic"
+INDEXED = frozenset({EPISODIC, SEMANTIC})  # layers that recall looks in
 
 MAX_WHOLE = 2000  # characters; a longer text is chunked
 CHUNK = 1000  # characters of a chunk at most
@@ -101,8 +103,9 @@ class Episodic:
             rows.extend(made)
         if rows:
             with self._store.write() as connection:
+                take_turn(connection)
                 for at in range(0, len(rows), _BATCH):
-                    connection.execute(insert(table), rows[at : at + _BATCH])
+                    self._store.insert(connection, table, *rows[at : at + _BATCH])
         return ids
 
     def get(self, item_id: str) -> Row:
@@ -126,12 +129,10 @@ class Episodic:
             found.update((row["serial"], row) for row in self._store.rows(query))
         return found
 
-    def changes(self, after: int, missing: Sequence[int] = (), limit: int = _BATCH) -> list[Row]:
-        """Rows, deletions among them, with a serial number above ``after`` or among ``missing``, in order."""
-        condition = table.c.serial > after
-        if missing:
-            condition = or_(condition, table.c.serial.in_(missing))
-        return list(self._store.rows(select(table).where(condition).order_by(table.c.serial).limit(limit)))
+    def changes(self, after: int, limit: int = _BATCH) -> list[Row]:
+        """Rows, deletions among them, with a serial number above ``after``, in order."""
+        query = select(table).where(table.c.serial > after).order_by(table.c.serial)
+        return list(self._store.rows(query.limit(limit)))
 
     def listing(self, condition: ColumnElement[bool] | None, limit: int | None, offset: int) -> list[Row]:
         """Whole entries (no chunks) in the order they were added."""
@@ -153,18 +154,25 @@ class Episodic:
 
     def delete(self, condition: ColumnElement[bool]) -> int:
         """Delete all rows that fulfil a condition; returns how many entries went."""
-        query = select(table.c.serial, table.c.parent_id).where(condition, table.c.layer != DELETED)
+        from pointwork.memory.segments import erase, segments_cover
+        from pointwork.memory.words import row_words
+
+        query = select(table).where(condition, table.c.layer != DELETED)
         if self._store.row(query) is None:
             return 0
+        entries = 0
         with self._store.write() as connection:
-            gone = connection.execute(query).all()
-            serials = [row.serial for row in gone]
-            for at in range(0, len(serials), _BATCH):
-                batch = serials[at : at + _BATCH]
+            take_turn(connection)
+            covered = segments_cover(connection)
+            while gone := connection.execute(query.limit(_BATCH)).mappings().all():
+                serials = [row["serial"] for row in gone]
                 # the mark first: its serial number is above those that go
-                connection.execute(insert(table), [_tombstone(batch)])
-                connection.execute(delete(table).where(table.c.serial.in_(batch)))
-        return sum(row.parent_id is None for row in gone)
+                connection.execute(insert(table), [_tombstone(serials)])
+                connection.execute(delete(table).where(table.c.serial.in_(serials)))
+                indexed = [row for row in gone if row["serial"] <= covered and row["layer"] in INDEXED]
+                erase(connection, {row["serial"]: row_words(row)[0] for row in indexed})
+                entries += sum(row["parent_id"] is None for row in gone)
+        return entries
 
 
 def _entries(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:

@@ -1,47 +1,56 @@
-"""The search index of one ``Memory``: built from the store at the first recall, then kept up with it.
+"""The search index of one ``Memory``: segments in the store, and in memory what came after them.
 
 Other processes add and delete too: each ``sync`` reads the rows above the highest serial number seen, and the marks
-that deletions leave. On PostgreSQL a row may become visible after one with a higher number (its transaction was
-slower), so numbers that were passed over are asked for again for a while.
+that deletions leave. When enough rows are in no segment, whoever notices first writes one.
 """
 
-import time
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pointwork.memory.bm25 import BM25
-from pointwork.memory.dates import day_words
-from pointwork.memory.episodic import DELETED, DOCUMENT, Episodic
-from pointwork.text import tokenize
+import numpy as np
+
+from pointwork.embedding import Embedder
+from pointwork.errors import StoreError
+from pointwork.memory.columns import NONE, Array
+from pointwork.memory.episodic import DELETED, INDEXED, Episodic
+from pointwork.memory.lexical import Lexical
+from pointwork.memory.segments import LARGE, SMALL, Segments
+from pointwork.memory.vectors import Dense
+from pointwork.memory.words import body, row_numbers, row_words, thread_key
+from pointwork.store import Store
 
 Row = Mapping[str, Any]
 
-# Set on LoCoMo dialogues 0-7, the title's weight on Hotpot. k1, b: Anserini's defaults; 1.2, .75 were no better.
-FIELDS = {"text": 1.0, "title": 2.0, "speaker": 1.0, "date": 0.5}
-NEIGHBOUR_WEIGHT = 0.6
-K1, B = 0.9, 0.4
-
+_log = logging.getLogger("pointwork.memory")
 _BATCH = 5000  # rows read at a time
-_GAP_SECONDS = 60.0  # longer than an insert takes to become visible
-_GAPS = 500  # numbers below the newest that may still turn up
+_SPEAKERS = 5000  # names of speakers that are known; a store with more is no dialogue
 
 
 class Index:
-    """BM25 over the episodic rows, by serial number. The caller sees to it that one thread uses it at a time."""
+    """What finds rows by words, vectors, titles and threads; by place, with their serial numbers in ``columns``.
 
-    def __init__(self, rows: Episodic) -> None:
+    The caller sees to it that one thread uses it at a time.
+    """
+
+    def __init__(self, rows: Episodic, store: Store, embedder: Embedder) -> None:
         self._rows = rows
-        self.lexical: BM25[int] = BM25(FIELDS, k1=K1, b=B, neighbour_weight=NEIGHBOUR_WEIGHT)
+        self._segments = Segments(store)
+        columns, self._speakers = self._segments.load()
+        self.lexical = Lexical(columns, self._segments.read)
+        self.dense = Dense(self._segments, embedder)
         self.dropped = 0  # rows that left it
-        self._seen = 0  # highest serial number
-        self._missing: dict[int, float] = {}  # number passed over -> when to give it up, monotonic seconds
-        self._last: dict[str, int] = {}  # sequence -> its last row
-        self._sequence: dict[int, str] = {}  # row -> its sequence
-        self._threads: dict[str, set[int]] = {}
-        self._thread: dict[int, str] = {}
+        self._seen = self._segments.covered
+        self._tail_speakers: set[str] = set()
+        self._titles: tuple[Array, Array] | None = None
 
     def __len__(self) -> int:
         return len(self.lexical)
+
+    @property
+    def speakers(self) -> set[str]:
+        """Names of those who speak in it, lower case."""
+        return self._speakers | self._tail_speakers if self._tail_speakers else self._speakers
 
     def sync(self) -> None:
         """Take in what was added and deleted since the last time, by anyone.
@@ -49,101 +58,87 @@ class Index:
         Raises:
             StoreError: the database could not be read; what was taken in is kept.
         """
+        tried = False
         while True:
-            now = time.monotonic()
-            self._missing = {serial: until for serial, until in self._missing.items() if until > now}
-            batch = self._rows.changes(self._seen, sorted(self._missing), _BATCH)
-            for row in batch:
-                self._take(row)
-            if not batch:
-                return
-            before, self._seen = self._seen, max(self._seen, batch[-1]["serial"])
+            batch = self._rows.changes(self._seen, _BATCH)
+            self._take(batch)
+            full = self.lexical.tail + _BATCH > LARGE
+            if len(batch) == _BATCH and not full:
+                continue
+            if full or (self.lexical.tail >= SMALL and not tried):
+                tried = True
+                if self._flush():
+                    continue
             if len(batch) < _BATCH:
-                there = {row["serial"] for row in batch}
-                for serial in range(max(before, self._seen - _GAPS) + 1, self._seen):
-                    if serial not in there:
-                        self._missing[serial] = now + _GAP_SECONDS
                 return
 
-    def in_thread(self, thread: str | None) -> set[int]:
-        """Serial numbers of a thread's rows."""
-        return self._threads.get(thread, set()) if thread is not None else set()
+    def places_in_thread(self, thread: str | None) -> Array:
+        """Places of a thread's documents."""
+        if thread is None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.lexical.columns.threads == thread_key(thread))
 
-    def _take(self, row: Row) -> None:
-        serial = row["serial"]
-        self._missing.pop(serial, None)
-        if row["layer"] == DELETED:
-            for gone in row["meta"]["serials"]:
-                self._drop(gone)
-        elif row["layer"] != DOCUMENT and serial not in self.lexical:
-            self._insert(serial, row)
+    def titled(self, keys: Sequence[int]) -> dict[int, list[int]]:
+        """Title key -> places of the documents of that title, at most a few of each."""
+        ordered, places = self._by_title()
+        wanted = np.array(keys, np.int64)
+        low, high = np.searchsorted(ordered, wanted, "left"), np.searchsorted(ordered, wanted, "right")
+        return {
+            int(wanted[n]): places[low[n] : min(high[n], low[n] + 4)].tolist() for n in np.flatnonzero(high > low)
+        }
 
-    def _insert(self, serial: int, row: Row) -> None:
-        sequence = _sequence(row)
-        fields = _fields(row)
-        if sequence is None:
-            self.lexical.add(serial, fields)
-        else:
-            self._insert_in(sequence, serial, fields)
-        thread = row["thread"]
-        if thread is not None:
-            self._threads.setdefault(thread, set()).add(serial)
-            self._thread[serial] = thread
+    def _by_title(self) -> tuple[Array, Array]:
+        if self._titles is None:
+            titles = self.lexical.columns.titles
+            places = np.flatnonzero(titles != NONE)
+            order = places[np.argsort(titles[places], kind="stable")]
+            self._titles = titles[order], order
+        return self._titles
 
-    def _insert_in(self, sequence: str, serial: int, fields: Mapping[str, Sequence[str]]) -> None:
-        last = self._last.get(sequence)
-        after, follower = last, None
-        while after is not None and after > serial:  # a latecomer: find its place
-            after, follower = self.lexical.before(after), after
-        self.lexical.add(serial, fields, after=after, before=follower if after is None else None)
-        if last is None or serial > last:
-            self._last[sequence] = serial
-        self._sequence[serial] = sequence
+    def _take(self, batch: Sequence[Row]) -> None:
+        texts: list[str] = []
+        for row in batch:
+            self._seen = row["serial"]
+            if row["layer"] == DELETED:
+                self._embed(texts)
+                texts = []
+                for gone in row["meta"]["serials"]:
+                    self._drop(gone)
+            elif row["layer"] in INDEXED:
+                weights, length = row_words(row)
+                self.lexical.add(row_numbers(row, length), weights)
+                texts.append(body(row))
+                if row["speaker"] and len(self._tail_speakers) < _SPEAKERS:
+                    self._tail_speakers.add(row["speaker"].lower())
+        self._embed(texts)
+        if batch:
+            self._titles = None
+
+    def _embed(self, texts: Sequence[str]) -> None:
+        if texts:
+            self.dense.add(self.dense.embedder.embed(texts))
 
     def _drop(self, serial: int) -> None:
-        self._missing.pop(serial, None)
-        if serial not in self.lexical:
-            return
-        sequence = self._sequence.pop(serial, None)
-        if sequence is not None and self._last[sequence] == serial:
-            previous = self.lexical.before(serial)
-            if previous is None:
-                del self._last[sequence]
-            else:
-                self._last[sequence] = previous
-        self.lexical.remove(serial)
-        self.dropped += 1
-        thread = self._thread.pop(serial, None)
-        if thread is not None:
-            self._threads[thread].discard(serial)
-            if not self._threads[thread]:
-                del self._threads[thread]
+        place = self.lexical.place(serial)
+        if place is not None:
+            self.lexical.remove(serial)
+            self.dense.remove(place)
+            self.dropped += 1
 
-
-def _sequence(row: Row) -> str | None:
-    """The name of the sequence whose neighbours speak for each other, if the row is in one.
-
-    The chunks of a text are one. So are the turns of a dialogue: entries of one thread that have a speaker or no
-    title. What has a title and no speaker is a document of its own.
-    """
-    if row["parent_id"] is not None:
-        return f"parent:{row['parent_id']}"
-    if row["speaker"] is not None or (row["thread"] is not None and row["title"] is None):
-        return f"thread:{row['thread'] or ''}"
-    return None
-
-
-def _fields(row: Row) -> dict[str, list[str]]:
-    text, title = row["text"], row["title"]
-    if title:
-        # part of the text too, once, whether it was given or is the first line
-        first, newline, _ = text.partition("\n")
-        text = text if newline and first.strip() == title else f"{title}\n{text}"
-    fields = {"text": tokenize(text)}
-    if title:
-        fields["title"] = tokenize(title)
-    if row["speaker"]:
-        fields["speaker"] = tokenize(row["speaker"])
-    if row["time"] is not None:
-        fields["date"] = tokenize(" ".join(day_words(row["time"])))
-    return fields
+    def _flush(self) -> bool:
+        """Put the tail into a segment, or if another process did, take over what it wrote; False: not now."""
+        lexical, words = self.lexical, self.lexical.tail_postings()
+        try:
+            self._segments.write(
+                lexical.tail_columns(), words, self._tail_speakers, self.dense.packed(), self._seen
+            )
+        except StoreError as error:  # the rows are safe, and found all the same
+            _log.warning("memory's index could not be stored now; it will be tried again: %s", error)
+            return False
+        columns, self._speakers = self._segments.load()
+        self.lexical = Lexical(columns, self._segments.read)
+        self.dense = Dense(self._segments, self.dense.embedder)
+        self._tail_speakers = set()
+        self._titles = None
+        self._seen = self._segments.covered
+        return True

@@ -6,11 +6,15 @@ raise evidence recall@5/10/20 of dialogues 0-7 by .012/.007/.008 and Hotpot's C@
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pointwork.memory import dates, quoting
 from pointwork.memory.items import Item
 from pointwork.memory.modules import Candidate, Digest, Meter, Question, Registry, Resources
 from pointwork.text import count_tokens_estimate, sentence_spans, tokenize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CANDIDATES = 80  # that the filter gives at least
 ENTITY, TIME, WHEN, THREAD, TITLE = 0.2, 0.2, 0.15, 0.5, 0.6  # weights of the boosts
@@ -24,23 +28,26 @@ _WORTH = 12  # tokens of an item's text that are worth showing
 
 
 class LexicalFilter:
-    """BM25 with fields for title, speaker and date, and the neighbouring turns or chunks as one more.
+    """BM25 over text, title, speaker and date, with the neighbouring turns' or chunks' share.
 
     Scores are divided by what a document would get that has every word of the question endlessly often. Rows of
     the question's own thread come in besides the best of all, so that the topic module can prefer them.
     """
 
     def find(self, question: Question, resources: Resources, meter: Meter) -> list[tuple[int, float]]:
+        import numpy as np
+
         lexical = resources.index.lexical
         if not question.tokens or not len(lexical):
             return []
-        scores = lexical.scores(question.tokens)
+        scores = lexical.scores(dict.fromkeys(question.tokens, 1.0))
         limit = max(CANDIDATES, 4 * question.k)
-        found = dict(lexical.best(scores, limit))
-        found.update(lexical.best(scores, limit // 2, resources.index.in_thread(question.thread)))
-        most = sum(lexical.idf(token) for token in question.tokens) * (lexical.k1 + 1)
-        best_first = sorted(found.items(), key=lambda hit: (-hit[1], hit[0]))
-        return [(serial, score / most) for serial, score in best_first]
+        own = resources.index.places_in_thread(question.thread)
+        places = np.concatenate([best(scores.total, limit), own[best(scores.total[own], limit // 2)]])
+        places = np.unique(places[scores.total[places] > 0])
+        places = places[np.argsort(-scores.total[places], kind="stable")]
+        serials = lexical.columns.serials[places].tolist()
+        return list(zip(serials, (scores.total[places] / scores.ideal).tolist(), strict=True))
 
 
 class NamedEntities:
@@ -52,8 +59,8 @@ class NamedEntities:
         wanted = [tokens for name in entities(question.text) if (tokens := tokenize(name))]
         if not wanted:
             return [0.0] * len(candidates)
-        idf = resources.index.lexical.idf
-        weights = [sum(map(idf, tokens)) for tokens in wanted]
+        idf = resources.index.lexical.idf([token for tokens in wanted for token in tokens])
+        weights = [sum(idf[token] for token in tokens) for tokens in wanted]
         total = sum(weights) or 1.0
         return [
             ENTITY
@@ -91,14 +98,14 @@ class SameTopic:
         self, question: Question, candidates: Sequence[Candidate], resources: Resources, meter: Meter
     ) -> list[float]:
         asked = frozenset(question.tokens)
-        idf = resources.index.lexical.idf
-        total = sum(map(idf, asked)) or 1.0
+        idf = resources.index.lexical.idf(list(asked))
+        total = sum(idf.values()) or 1.0
         found: list[float] = []
         for candidate in candidates:
             item = candidate.item
             same = THREAD if question.thread is not None and item.thread == question.thread else 0.0
             title = frozenset(tokenize(item.title)) if item.title else frozenset[str]()
-            named = sum(map(idf, title)) / total if title and title <= asked else 0.0
+            named = sum(idf[token] for token in title) / total if title and title <= asked else 0.0
             found.append(same + TITLE * named)
         return found
 
@@ -132,6 +139,16 @@ class Extract:
             return Digest("", ())
         more = pointers([item.id for item in items if item.id not in shown], left)
         return Digest("\n".join([start, *blocks, *more]), tuple(shown))
+
+
+def best(values: "NDArray[Any]", count: int) -> "NDArray[Any]":
+    """Places of the highest values, best first; equals in order."""
+    import numpy as np
+
+    places = np.arange(len(values))
+    if 0 < count < len(values):
+        places = np.flatnonzero(values >= np.partition(values, len(values) - count)[len(values) - count])
+    return places[np.argsort(-values[places], kind="stable")][: max(count, 0)]
 
 
 def entities(question: str) -> list[str]:

@@ -2,52 +2,43 @@
 
 import threading
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement
 
 from pointwork.errors import UsageError
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
 from pointwork.memory.items import Cost, Item, Recall, item_of
-from pointwork.memory.modules import (
-    BOOSTERS,
-    Candidate,
-    Embedder,
-    Meter,
-    Module,
-    Question,
-    Registry,
-    Resources,
-    Tier,
-    load,
-)
-from pointwork.memory.policy import StaticTiers, TierPolicy, TierRequest
+from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, load
+from pointwork.memory.policy import DEFAULT, StaticTiers, TierPolicy, TierRequest
 from pointwork.store import Store, open_store
 from pointwork.store.tables import memory_items, memory_usage
 from pointwork.text import count_tokens_estimate, tokenize
 
 if TYPE_CHECKING:
+    from pointwork.embedding import Embedder
     from pointwork.memory.index import Index
-
-# Rows read for the latest questions, kept for the next: many recalls find the same ones.
-_KEPT = 2000
+    from pointwork.memory.texts import Texts
+    from pointwork.memory.view import View
 
 Tiers = str | Mapping[str, str] | TierPolicy
+
+_INDEX_AT = 2048  # entries added before the index takes them in without being asked
 
 
 class Memory:
     """What is remembered in one store, and finding it again.
 
     Several may work on one store, in threads and in processes; each sees what the others add and delete. The
-    search index is in memory, built at the first recall.
+    search index is in the store; what was added since it was last written there is indexed in memory.
 
     Args:
         store: an SQLAlchemy URL, an open ``Store``, or None for one in memory. What is missing is created.
         tiers: how recall works unless told otherwise: one tier for all modules (``"low"``), module -> tier, or a
-            policy that picks them per question. None: all Low.
-        embedder: turns texts into vectors for the tiers that use them; Low ones do not.
+            policy that picks them per question. None: Mid, which needs no model either.
+        embedder: turns texts into vectors for the tiers that use them; None: the static one of the package.
 
     Raises:
         ConfigError: the URL is not one of a supported database.
@@ -56,14 +47,14 @@ class Memory:
     """
 
     def __init__(
-        self, store: str | Store | None = None, *, tiers: Tiers | None = None, embedder: Embedder | None = None
+        self, store: str | Store | None = None, *, tiers: Tiers | None = None, embedder: "Embedder | None" = None
     ) -> None:
         self.store = open_store(store)
-        self.embedder = embedder
+        self._embedder = embedder
         self._rows = Episodic(self.store)
-        self._policy = _policy("low" if tiers is None else tiers)
-        self._index: Index | None = None
-        self._texts = _Texts(self._rows)
+        self._policy = _policy(DEFAULT if tiers is None else tiers)
+        self._found: tuple[Index, Texts] | None = None
+        self._unwritten = 0  # rows added by this memory since its index was last brought up to date
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -101,11 +92,17 @@ class Memory:
             UsageError: the text is empty or a label can not be kept; nothing was stored.
             StoreError: the database refused; nothing was stored.
         """
-        return self._rows.add([Entry(text, source, trust, title, time, speaker, thread)])[0]
+        return self.add_many([Entry(text, source, trust, title, time, speaker, thread)])[0]
 
     def add_many(self, entries: Iterable[Entry]) -> list[str]:
         """Remember many texts in one transaction, all or none; much faster than one by one. See ``add``."""
-        return self._rows.add(entries)
+        ids = self._rows.add(entries)
+        self._unwritten += len(ids)
+        if self._unwritten >= _INDEX_AT:
+            # the index is written by those who add much, so that those who ask need not wait for it
+            with self._lock:
+                self._synced()
+        return ids
 
     def read(self, item_id: str) -> str:
         """The exact text of an item: what was added, or of a chunk its part of it.
@@ -192,13 +189,15 @@ class Memory:
         asked = _question(question, k, budget_tokens, thread, clock.time() if now is None else now)
         for name, value in (("run_id", run_id), ("subtask", subtask)):
             check_label(name, value, MAX_ID)
+        from pointwork.memory.recalling import Work
+
         registry = load()
         with self._lock:
-            index = self._synced()
+            index, texts = self._synced()
             policy = self._policy if tiers is None else _policy(tiers)
             request = TierRequest(question, k, budget_tokens, None, registry.available(), len(index))
             chosen = _chosen(policy.choose(request), registry)
-            found = _Work(asked, Resources(index, self.embedder), registry, chosen).run(self._texts)
+            found = Work(asked, Resources(index, texts), registry, chosen).run()
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
         recall = Recall(
@@ -214,14 +213,34 @@ class Memory:
         self._log(recall, question, run_id, subtask)
         return recall
 
-    def _synced(self) -> "Index":
-        if self._index is None:
-            from pointwork.memory.index import Index
+    def measured(self, question: str, now: float) -> "tuple[View, dict[str, Any]]":
+        """A question's candidates with the numbers that the re-ranker sees: to train it, and to explain it."""
+        from pointwork.memory import features
+        from pointwork.memory.view import View
 
-            self._index = Index(self._rows)
-        self._index.sync()
-        self._texts.expect(self._index.dropped)
-        return self._index
+        with self._lock:
+            index, texts = self._synced()
+            view = View(question, index, texts)
+            view.find(None, 10)
+            view.hop()
+            kinds = [view.is_document(n) for n in range(len(view.known))]
+            turns = features.turn_features(view, now) if kinds and not all(kinds) else None
+            documents = features.document_features(view, now) if any(kinds) else None
+        return view, {"turn": turns, "document": documents}
+
+    def _synced(self) -> "tuple[Index, Texts]":
+        if self._found is None:
+            from pointwork.embedding import default_embedder
+            from pointwork.memory.index import Index
+            from pointwork.memory.texts import Texts
+
+            embedder = self._embedder or default_embedder()
+            self._found = Index(self._rows, self.store, embedder), Texts(self._rows, embedder)
+        index, texts = self._found
+        index.sync()
+        self._unwritten = 0
+        texts.expect(index.dropped)
+        return self._found
 
     def _log(self, recall: Recall, question: str, run_id: str | None, subtask: str | None) -> None:
         self.store.append(
@@ -238,91 +257,6 @@ class Memory:
                 "created": clock.time(),
             },
         )
-
-
-class _Work:
-    """One recall on its way through the modules."""
-
-    def __init__(
-        self, question: Question, resources: Resources, registry: Registry, tiers: Mapping[Module, Tier]
-    ) -> None:
-        self._question = question
-        self._resources = resources
-        self._registry = registry
-        self._tiers = tiers
-        self.costs: dict[str, Cost] = {}
-        self.items: list[Item] = []
-        self.why: dict[str, Mapping[str, float]] = {}
-        self.text = ""
-        self.shown: tuple[str, ...] = ()
-
-    def run(self, texts: "_Texts") -> "_Work":
-        question, resources, tiers = self._question, self._resources, self._tiers
-        with self._metered("filter") as meter:
-            hits = self._registry.filter(tiers["filter"]).find(question, resources, meter)
-            candidates = texts.candidates(hits)
-        boosts = [self._boosts(module, candidates) for module in BOOSTERS]
-        for number, candidate in enumerate(candidates):
-            for module, values in zip(BOOSTERS, boosts, strict=True):
-                candidate.why[module] = values[number]
-                candidate.score *= 1 + values[number]
-        candidates.sort(key=lambda candidate: -candidate.score)  # stable: equals stay as the filter had them
-        best = candidates[: question.k]
-        self.items = [candidate.scored() for candidate in best]
-        self.why = {candidate.item.id: candidate.why for candidate in best}
-        with self._metered("summary") as meter:
-            digest = self._registry.summary(tiers["summary"]).digest(question, self.items, resources, meter)
-        self.text, self.shown = digest.text, digest.shown
-        return self
-
-    def _boosts(self, module: Module, candidates: Sequence[Candidate]) -> list[float]:
-        with self._metered(module) as meter:
-            booster = self._registry.booster(module, self._tiers[module])
-            return booster.boost(self._question, candidates, self._resources, meter)
-
-    def _metered(self, module: Module) -> "_Metered":
-        return _Metered(module, self.costs)
-
-
-class _Metered:
-    """Measures what a module takes: ``with`` gives the meter it enters its tokens and money in."""
-
-    def __init__(self, module: Module, costs: dict[str, Cost]) -> None:
-        self._module = module
-        self._costs = costs
-        self._meter = Meter()
-
-    def __enter__(self) -> Meter:
-        self._started = clock.perf_counter()
-        return self._meter
-
-    def __exit__(self, *_: object) -> None:
-        seconds = clock.perf_counter() - self._started
-        self._costs[self._module] = Cost(self._meter.tokens, self._meter.usd, seconds)
-
-
-class _Texts:
-    """The filter's hits with their items and words; what was read lately is kept, until something is deleted."""
-
-    def __init__(self, rows: Episodic) -> None:
-        self._rows = rows
-        self._kept: dict[int, tuple[Item, frozenset[str]]] = {}
-        self._dropped = 0
-
-    def expect(self, dropped: int) -> None:
-        """Keep nothing of before the latest deletion, of which the index counts ``dropped``."""
-        if dropped != self._dropped or len(self._kept) > _KEPT:
-            self._kept.clear()
-        self._dropped = dropped
-
-    def candidates(self, hits: Sequence[tuple[int, float]]) -> list[Candidate]:
-        """The hits in their order; rows deleted meanwhile are left out."""
-        missing = [serial for serial, _ in hits if serial not in self._kept]
-        for serial, row in (self._rows.by_serial(missing) if missing else {}).items():
-            words = " ".join(part for part in (row["title"], row["speaker"], row["text"]) if part)
-            self._kept[serial] = item_of(row, exact_text(row)), frozenset(tokenize(words))
-        found = ((self._kept.get(serial), score) for serial, score in hits)
-        return [Candidate(of[0], score, of[1], {"filter": score}) for of, score in found if of is not None]
 
 
 def _question(text: str, k: int, budget_tokens: int, thread: str | None, now: float) -> Question:

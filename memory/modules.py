@@ -4,22 +4,24 @@
 
 *filter* finds candidates, the middle three raise those that fit the question's names, times and conversation, and
 *summary* makes of the best ones a text within the token budget. Each is a Protocol. ``REGISTRY`` maps (module,
-tier) to what does the work: Low is deterministic and lexical; Mid (static embeddings, fusion, re-ranker, second
-hop) and High (a stronger encoder or a model call) are entered here when they exist, and until then asking for them
-is an error that says what there is.
+tier) to what does the work: Low is deterministic and lexical; Mid looks at meaning too (static embeddings), follows
+mentions from document to document, and lets a trained re-ranker weigh everything; High takes a stronger encoder.
+What is not installed is an error that says what there is.
 
 An implementation keeps no state between calls and may be called from several threads.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from pointwork.errors import UsageError
 from pointwork.memory.items import Item
 
 if TYPE_CHECKING:
     from pointwork.memory.index import Index
+    from pointwork.memory.texts import Texts
+    from pointwork.memory.view import View
 
 Module = Literal["filter", "entity", "temporal", "topic", "summary"]
 Tier = Literal["low", "mid", "high"]
@@ -27,12 +29,6 @@ Tier = Literal["low", "mid", "high"]
 MODULES: tuple[Module, ...] = ("filter", "entity", "temporal", "topic", "summary")
 BOOSTERS: tuple[Module, ...] = ("entity", "temporal", "topic")
 TIERS: tuple[Tier, ...] = ("low", "mid", "high")
-
-
-class Embedder(Protocol):
-    """What turns texts into vectors, one row per text; Low tiers do without."""
-
-    def encode(self, texts: Sequence[str]) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -87,10 +83,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What modules may use: the index (locked for the call) and the embedder, if the memory has one."""
+    """What modules may use: the index, locked for the call, and the texts of its rows."""
 
     index: "Index"
-    embedder: Embedder | None
+    texts: "Texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +118,28 @@ class Booster(Protocol):
 
 
 @runtime_checkable
+class Looker(Protocol):
+    """What a middle module does from Mid on: it may add candidates, and its features join the re-ranker's."""
+
+    def look(self, view: "View", meter: Meter) -> Sequence[float] | None:
+        """Add candidates to the view, if it knows any.
+
+        Returns:
+            What it gives each candidate besides its features, in log-odds; None: nothing.
+        """
+        ...
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """What the filter does from Mid on."""
+
+    def gather(self, question: Question, view: "View", meter: Meter) -> None:
+        """Put candidates into the view."""
+        ...
+
+
+@runtime_checkable
 class Summary(Protocol):
     """Makes the text for a model. It never loses an item: what it leaves out can be read by id."""
 
@@ -130,7 +148,7 @@ class Summary(Protocol):
         ...
 
 
-Implementation = Filter | Booster | Summary
+Implementation = Filter | Finder | Booster | Looker | Summary
 
 
 class Registry:
@@ -145,22 +163,31 @@ class Registry:
         Raises:
             UsageError: there is no such module or tier, or it can not do that module's work.
         """
-        kind = Filter if module == "filter" else Summary if module == "summary" else Booster
+        low: dict[str, type] = {"filter": Filter, "summary": Summary}
+        kind = low.get(module, Booster) if tier == "low" else {**low, "filter": Finder}.get(module, Looker)
         if module not in MODULES or tier not in TIERS or not isinstance(implementation, kind):
             raise UsageError(f"{module}/{tier} can not be {implementation!r}: it must be a {kind.__name__}")
-        self._known[module, tier] = implementation
+        self._known[module, tier] = cast(Implementation, implementation)
 
     def available(self) -> dict[Module, tuple[Tier, ...]]:
         """Module -> its tiers that exist, cheapest first."""
         return {module: tuple(tier for tier in TIERS if (module, tier) in self._known) for module in MODULES}
 
-    def filter(self, tier: Tier) -> Filter:
-        """The filter of a tier."""
-        return cast(Filter, self._get("filter", tier))
+    def filter(self) -> Filter:
+        """The filter of tier Low."""
+        return cast(Filter, self._get("filter", "low"))
 
-    def booster(self, module: Module, tier: Tier) -> Booster:
-        """The entity, temporal or topic module of a tier."""
-        return cast(Booster, self._get(module, tier))
+    def booster(self, module: Module) -> Booster:
+        """The entity, temporal or topic module of tier Low."""
+        return cast(Booster, self._get(module, "low"))
+
+    def finder(self, tier: Tier) -> Finder:
+        """The filter of a higher tier."""
+        return cast(Finder, self._get("filter", tier))
+
+    def looker(self, module: Module, tier: Tier) -> Looker:
+        """The entity, temporal or topic module of a higher tier."""
+        return cast(Looker, self._get(module, tier))
 
     def summary(self, tier: Tier) -> Summary:
         """The summary of a tier."""
@@ -197,8 +224,9 @@ def available_tiers() -> Mapping[Module, tuple[Tier, ...]]:
 
 def load() -> Registry:
     """The registry with what the package itself brings."""
-    from pointwork.memory import low
+    from pointwork.memory import low, mid
 
     if not REGISTRY.available()["filter"]:
         low.register(REGISTRY)
+        mid.register(REGISTRY)
     return REGISTRY

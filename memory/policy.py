@@ -28,6 +28,10 @@ class TierRequest:
     items: int
 
 
+# What recall does unless told otherwise, until a learned policy has proved its gain: all that needs no model.
+DEFAULT = "mid"
+
+
 class TierPolicy(Protocol):
     """Picks a tier per module and runs nothing; a learned one goes live only through the promotion gate."""
 
@@ -37,7 +41,7 @@ class TierPolicy(Protocol):
 
 
 class StaticTiers:
-    """The same tiers for every question; the default, all Low, until a learned policy has proved its gain.
+    """The same tiers for every question.
 
     Args:
         tiers: one tier for all modules, or module -> tier. Names are checked when they are used.

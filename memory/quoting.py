@@ -19,11 +19,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 _TAG = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
 
 
-def block(item: Item, text: str | None = None) -> str:
-    """One item, quoted; ``text`` is shown instead of its whole text if given."""
+def block(item: Item, text: str | None = None, *, short: bool = False) -> str:
+    """One item, quoted; ``text`` is shown instead of its whole text if given, a short header has id and speaker."""
     shown = item.text if text is None else text
     lines = [f"> {_defused(line)}" for line in shown.strip().splitlines()]
-    quoted = "\n".join([_header(item), *lines])
+    quoted = "\n".join([_short(item) if short else _header(item), *lines])
     if item.trust in UNTRUSTED:
         return f"<untrusted {item.id}>\n{quoted}\n</untrusted {item.id}>"
     return quoted
@@ -49,6 +49,14 @@ def _header(item: Item) -> str:
     if item.title and not item.text.lstrip().startswith(item.title):
         parts.append(f'"{_label(item.title)}"')
     return f"[{item.id}] {', '.join(parts)}"
+
+
+def _short(item: Item) -> str:
+    """Who speaks, under the item's id; that a user does is not said."""
+    parts = [_label(item.speaker)] if item.speaker else []
+    if item.trust != "user":
+        parts.insert(0, item.trust)
+    return " ".join([f"[{item.id}]", ", ".join(parts)]).strip()
 
 
 def _label(text: str) -> str:

@@ -126,7 +126,7 @@ def test_events_tell_the_story_in_order(store: Store) -> None:
     ]
     finished = [event for event in events if event["event"] == "subtask_finished"]
     assert finished[0]["text"] == "3"
-    assert finished[0]["tiers"]["filter"] == "low"
+    assert finished[0]["tiers"]["filter"] == "mid"
     json.dumps(events)
 
 

@@ -69,7 +69,7 @@ def test_a_run_prints_plan_parts_answer_and_evidence(cli: Any, scripted: Any, tm
     said = cli("run", "What is 17% of 2340?", "--root", str(tmp_path))
     assert said.code == 0
     assert "no planning needed" in said.out
-    assert re.search(r"✓ s1 .* · scripted · .* memory low .* \$0 .* s", said.out)
+    assert re.search(r"✓ s1 .* · scripted · .* memory mid .* \$0 .* s", said.out)
     assert "\n397.8\n" in said.out
     assert "tool:calculate" in said.out
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, inspect, text
 from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
-HEAD = "0006"
+HEAD = "0005"
 
 
 def migrate(database: Database, target: str = HEAD) -> None:

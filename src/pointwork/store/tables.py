@@ -231,6 +231,32 @@ memory_usage = Table(
     Index(None, "run_id"),
 )
 
+# The search index over memory_items: what is not yet in a segment, each process indexes by itself.
+memory_segments = Table(
+    "memory_segments",
+    metadata,
+    _serial(),
+    Column("first", BigInteger, nullable=False),  # serial numbers of its first and last row
+    Column("last", BigInteger, nullable=False),
+    Column("docs", BigInteger, nullable=False),
+    Column("numbers", LargeBinary, nullable=False),  # per document: serial, length, sequence, time, title
+    Column("speakers", Text),  # JSON list of their names
+    Column("embedder", Label(64)),  # version of what made the vectors
+    Column("codes", LargeBinary),  # per document: signs of its vector, 32 bytes
+    Column("vectors", LargeBinary),
+    UniqueConstraint("first"),
+)
+
+memory_postings = Table(
+    "memory_postings",
+    metadata,
+    Column("token", Label(256), primary_key=True),
+    Column("segment", BigInteger, primary_key=True, autoincrement=False),
+    Column("docs", BigInteger, nullable=False),
+    Column("data", LargeBinary, nullable=False),  # places in the segment, then weights
+    sqlite_with_rowid=False,
+)
+
 playbook = Table(
     "playbook",
     metadata,

@@ -1,0 +1,196 @@
+"""Remake memory's re-ranker, src/pointwork/memory/ranker.npz.
+
+    python benchmarks/train_memory_ranker.py features DATA /tmp/features.npz     # where pointwork is installed
+    python benchmarks/train_memory_ranker.py train /tmp/features.npz             # where torch is (CPU, 3 minutes)
+
+Trained on LoCoMo's dialogues 0-7 (turns) and the first 50 questions of the Hotpot file (documents); what else is in
+these files is not looked at. For each question its candidates as recall finds them, one row of features each; two
+small networks (two hidden layers, five seeds averaged) learn to put the evidence first: a softmax of each piece of
+evidence against all that is none, and a little cross-entropy, so that scores compare between questions. The
+features of each module are left out at random, as they are when the module works at tier Low.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PACKAGE = Path(__file__).parents[1] / "memory" / "ranker.npz"
+LEFT_OUT = 0.12  # probability that a module's features are left out of a question
+SEEDS = 5
+
+
+def main() -> None:
+    """Make the features, or train on them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("features", "train"))
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path, default=PACKAGE)
+    given = parser.parse_args()
+    if given.what == "features":
+        np.savez_compressed(given.paths[1], **features(given.paths[0]))
+    else:
+        np.savez_compressed(given.out, **train_all(dict(np.load(given.paths[0]))))
+        print(f"{given.out}: {given.out.stat().st_size / 1e3:.0f} kB")
+
+
+def features(data: Path) -> dict[str, Any]:
+    """Arrays of all training questions: rows of features, which are evidence, where each question ends."""
+    from pointwork.bench.memory_sets import hotpot, locomo
+    from pointwork.memory import Memory, features
+
+    found: dict[str, Any] = {"turn_columns": features.TURN, "document_columns": features.DOCUMENT}
+    found.update({f"group_{name}": sorted(columns) for name, columns in features.GROUPS.items()})
+    for kind, sets in (("turn", locomo(data)[:8]), ("document", [hotpot(data, 0, 50)])):
+        rows: list[Any] = []
+        labels: list[bool] = []
+        ends: list[int] = []
+        for number, one in enumerate(sets):
+            print(f"{kind} {number}: {len(one.questions)} questions", flush=True)
+            memory = Memory()
+            memory.add_many(one.entries)
+            for question in one.questions:
+                view, numbers = memory.measured(question.text, now=one.now)
+                if numbers[kind] is None:
+                    continue
+                rows.append(numbers[kind])
+                labels.extend(known.item.source in question.gold for known in view.known)
+                ends.append(len(labels))
+        found |= {f"{kind}_rows": np.concatenate(rows), f"{kind}_labels": labels, f"{kind}_ends": ends}
+    return found
+
+
+def train_all(data: dict[str, Any]) -> dict[str, Any]:
+    """Both networks as arrays."""
+    made: dict[str, Any] = {}
+    for kind in ("turn", "document"):
+        columns = data[f"{kind}_columns"].tolist()
+        groups = [
+            [columns.index(name) for name in data[key].tolist() if name in columns]
+            for key in data
+            if key.startswith("group_")
+        ]
+        questions = np.split(np.arange(len(data[f"{kind}_labels"])), data[f"{kind}_ends"][:-1])
+        made[f"{kind}_columns"] = data[f"{kind}_columns"]
+        small = kind == "document"
+        arrays = train(
+            data[f"{kind}_rows"],
+            data[f"{kind}_labels"],
+            questions,
+            groups,
+            hidden=16 if small else 32,
+            dropout=0.4,
+            decay=0.3 if small else 1e-3,
+            epochs=200 if small else 30,
+        )
+        if small:
+            rows, labels = data[f"{kind}_rows"], data[f"{kind}_labels"]
+            arrays["line"] = line(rows, labels, questions, columns, arrays["mean"], arrays["spread"])
+        else:
+            arrays["line"] = np.zeros(len(columns), np.float32)
+        made.update({f"{kind}_{name}": array for name, array in arrays.items()})
+    return made
+
+
+def train(
+    rows: Any,
+    labels: Any,
+    questions: list[Any],
+    groups: list[list[int]],
+    *,
+    hidden: int,
+    dropout: float,
+    decay: float,
+    epochs: int,
+) -> dict[str, Any]:
+    """One network, as arrays with a leading axis for the seeds."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    torch.set_num_threads(1)
+    mean, spread = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    spread[spread < 1e-6] = 1e9  # what never differed there must say nothing elsewhere
+    scaled = np.nan_to_num(np.clip((rows - mean) / spread, -5, 5))
+    questions = [q for q in questions if labels[q].any() and not labels[q].all()]
+    longest = max(map(len, questions))
+    x = torch.zeros(len(questions), longest, rows.shape[1])
+    y, there = torch.zeros(len(questions), longest), torch.zeros(len(questions), longest, dtype=torch.bool)
+    for n, q in enumerate(questions):
+        x[n, : len(q)] = torch.tensor(scaled[q])
+        y[n, : len(q)] = torch.tensor(labels[q].astype(np.float32))
+        there[n, : len(q)] = True
+    made: dict[str, list[Any]] = {}
+    for seed in range(SEEDS):
+        torch.manual_seed(seed)
+        net = nn.Sequential(
+            *(nn.Linear(rows.shape[1], hidden), nn.ReLU(), nn.Dropout(dropout)),
+            *(nn.Linear(hidden, hidden // 2), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden // 2, 1)),
+        )
+        optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=decay)
+        steps = epochs * (len(questions) // 32 + 1)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+        for _ in range(epochs):
+            for batch in torch.randperm(len(questions)).split(32):
+                inputs = x[batch].clone()
+                for group in groups:
+                    out = torch.rand(len(batch)) < LEFT_OUT
+                    inputs[out[:, None, None] & _mask(group, inputs)] = 0
+                scores = net(inputs)[..., 0].masked_fill(~there[batch], -1e4)
+                share = y[batch] / y[batch].sum(1, keepdim=True)
+                others = scores.masked_fill(y[batch] > 0, -1e4).logsumexp(1, keepdim=True)
+                ranked = ((torch.logaddexp(scores, others) - scores) * share).sum(1).mean()
+                each = functional.binary_cross_entropy_with_logits(scores, y[batch], reduction="none")
+                loss = ranked + 0.03 * (each * there[batch]).sum(1).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+        for name, value in net.state_dict().items():
+            made.setdefault(name.replace(".", "_"), []).append(value.numpy())
+    names = {"0_weight": "w1", "0_bias": "b1", "3_weight": "w2", "3_bias": "b2", "6_weight": "w3", "6_bias": "b3"}
+    arrays = {short: np.stack(made[name]).astype(np.float32) for name, short in names.items()}
+    return {"mean": mean.astype(np.float32), "spread": spread.astype(np.float32), **arrays}
+
+
+def line(rows: Any, labels: Any, questions: list[Any], columns: list[str], mean: Any, spread: Any) -> Any:
+    """Weights of a linear score that never falls when a good sign rises: what 50 questions can teach safely.
+
+    Added to the network's, which has seen only what Hotpot's paragraphs are like.
+    """
+    import torch
+
+    inputs = torch.tensor(np.nan_to_num(np.clip((rows - mean) / spread, -5, 5)).astype(np.float32))
+    gold = torch.tensor(labels)
+    good = torch.tensor([name not in ("rank", "length", "mentions") for name in columns])
+    bad = torch.tensor([name == "rank" for name in columns])
+    weights = torch.zeros(len(columns), requires_grad=True)
+    optimizer = torch.optim.AdamW([weights], lr=1e-2, weight_decay=0.5)
+    torch.manual_seed(0)
+    for _ in range(150):
+        for batch in torch.randperm(len(questions)).split(16):
+            optimizer.zero_grad()
+            for n in batch.tolist():
+                scores, evidence = inputs[questions[n]] @ weights, gold[questions[n]]
+                if evidence.any() and not evidence.all():
+                    others = scores[~evidence].logsumexp(0)
+                    found = (torch.logaddexp(scores[evidence], others) - scores[evidence]).mean()
+                    (found / len(batch)).backward()
+            optimizer.step()
+            with torch.no_grad():
+                weights[good & (weights < 0)] = 0
+                weights[bad & (weights > 0)] = 0
+    return weights.detach().numpy()
+
+
+def _mask(group: list[int], inputs: Any) -> Any:
+    import torch
+
+    mask = torch.zeros(inputs.shape, dtype=torch.bool)
+    mask[:, :, group] = True
+    return mask
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""One recall on its way through the modules."""
+
+import math
+import time as clock
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pointwork.memory.items import Cost, Item
+from pointwork.memory.modules import BOOSTERS, Candidate, Meter, Module, Question, Registry, Resources, Tier
+
+if TYPE_CHECKING:
+    from pointwork.memory.texts import Known
+    from pointwork.memory.view import View
+
+Why = dict[str, float]
+
+
+class Work:
+    """One question: ``run``, then read the attributes.
+
+    Attributes:
+        items: best first.
+        text, shown: of the summary.
+        costs: module -> what it took.
+        why: item id -> module -> what it gave.
+    """
+
+    def __init__(
+        self, question: Question, resources: Resources, registry: Registry, tiers: Mapping[Module, Tier]
+    ) -> None:
+        self._question = question
+        self._resources = resources
+        self._registry = registry
+        self._tiers = tiers
+        self.costs: dict[str, Cost] = {}
+        self.items: list[Item] = []
+        self.why: dict[str, Mapping[str, float]] = {}
+        self.text = ""
+        self.shown: tuple[str, ...] = ()
+
+    def run(self) -> "Work":
+        low = all(self._tiers[module] == "low" for module in ("filter", *BOOSTERS))
+        if len(self._resources.index):
+            self.items = self._by_boosts() if low else self._by_ranking()
+        else:
+            self.costs.update((module, Cost()) for module in ("filter", *BOOSTERS))
+        with self.metered("summary") as meter:
+            summary = self._registry.summary(self._tiers["summary"])
+            digest = summary.digest(self._question, self.items, self._resources, meter)
+        self.text, self.shown = digest.text, digest.shown
+        return self
+
+    def _by_boosts(self) -> list[Item]:
+        """All Low: the filter's scores, raised by the middle modules."""
+        with self.metered("filter") as meter:
+            hits = self._registry.filter().find(self._question, self._resources, meter)
+            known = self._resources.texts.get(serial for serial, _ in hits)
+            found = [(known[serial], score) for serial, score in hits if serial in known]
+        candidates = self._boosted(found)
+        candidates.sort(key=lambda candidate: -candidate.score)  # stable: equals stay as the filter had them
+        best = candidates[: self._question.k]
+        self.why = {candidate.item.id: candidate.why for candidate in best}
+        return [candidate.scored() for candidate in best]
+
+    def _boosted(self, found: "Sequence[tuple[Known, float]]") -> list[Candidate]:
+        candidates = [Candidate(known.item, score, known.bag, {"filter": score}) for known, score in found]
+        for module in BOOSTERS:
+            with self.metered(module) as meter:
+                booster = self._registry.booster(module)
+                boosts = booster.boost(self._question, candidates, self._resources, meter)
+            for candidate, boost in zip(candidates, boosts, strict=True):
+                candidate.why[module] = boost
+        for candidate in candidates:
+            for module in BOOSTERS:
+                candidate.score *= 1 + candidate.why[module]
+        return candidates
+
+    def _by_ranking(self) -> list[Item]:
+        """Some above Low: the re-ranker weighs all features of the modules that work at Mid or High."""
+        import numpy as np
+
+        from pointwork.memory.ranker import ranked
+        from pointwork.memory.view import View
+
+        question, tiers = self._question, self._tiers
+        without = frozenset(module for module in ("filter", *BOOSTERS) if tiers[module] == "low")
+        with self.metered("filter") as meter:
+            view = View(question.text, self._resources.index, self._resources.texts)
+            if "filter" in without:
+                view.find(question.thread, question.k, by_meaning=False)
+            else:
+                self._registry.finder(tiers["filter"]).gather(question, view, meter)
+        given: list[Sequence[float]] = []
+        for module in BOOSTERS:
+            if module not in without:
+                with self.metered(module) as meter:
+                    given.append(self._registry.looker(module, tiers[module]).look(view, meter) or ())
+        scores = ranked(view, question.now, without, self.metered)
+        if question.thread is not None:
+            scores = scores + np.array([_OWN_THREAD * (k.item.thread == question.thread) for k in view.known])
+        scores = scores + self._rules(view, without)
+        for some in given:
+            scores[: len(some)] += some
+        order: list[int] = np.argsort(-scores, kind="stable")[: question.k].tolist()
+        return self._shared([(view.known[n], float(view.share[n]), float(scores[n])) for n in order])
+
+    def _rules(self, view: "View", without: frozenset[str]) -> "list[float]":
+        """What Low's rules give: for modules that work at Low, and the rules of time for documents."""
+        candidates = [Candidate(known.item, 0.0, known.bag) for known in view.known]
+        documents = [view.is_document(n) for n in range(len(candidates))]
+        given = [_SHARE * share if of else 0.0 for share, of in zip(view.share.tolist(), documents, strict=True)]
+        for module in BOOSTERS:
+            if module in without or module == "temporal":
+                with self.metered(module) as meter:
+                    boosts = self._registry.booster(module).boost(
+                        self._question, candidates, self._resources, meter
+                    )
+                for n, boost in enumerate(boosts):
+                    if module in without or documents[n]:
+                        given[n] += _RULES * math.log1p(boost)
+        return given
+
+    def _shared(self, best: "Sequence[tuple[Known, float, float]]") -> list[Item]:
+        """The ranked items with the share of what is asked that each holds, falling with the rank."""
+        candidates = self._boosted([(known, share) for known, share, _ in best])
+        scores = falling([candidate.score for candidate in candidates])
+        for candidate, (_, _, rank) in zip(candidates, best, strict=True):
+            self.why[candidate.item.id] = {**candidate.why, "ranker": rank}
+        return [replace(c.item, score=score) for c, score in zip(candidates, scores, strict=True)]
+
+    def metered(self, module: str) -> "_Metered":
+        """``with`` it, a module works: what it takes is added to its costs."""
+        return _Metered(module, self.costs)
+
+
+# Log-odds, by judgement: no set has them. For the conversation in which the question is asked, and for what Low's
+# rules of time and topic say of a document, which the re-ranker could not learn (its documents have no times).
+_OWN_THREAD = 4.0
+_RULES = 4.0
+_SHARE = 2.0  # for all that a document holds of the question: what it is like may be new, this is never wrong
+
+
+def falling(values: Sequence[float]) -> list[float]:
+    """The nearest sequence, in squares, that nowhere rises (pool adjacent violators; Ayer et al. 1955)."""
+    blocks: list[tuple[float, int]] = []
+    for value in values:
+        mean, count = value, 1
+        while blocks and blocks[-1][0] < mean:
+            before, size = blocks.pop()
+            mean, count = (before * size + mean * count) / (size + count), size + count
+        blocks.append((mean, count))
+    return [mean for mean, count in blocks for _ in range(count)]
+
+
+class _Metered:
+    """Measures what a module takes: ``with`` gives the meter it enters its tokens and money in."""
+
+    def __init__(self, module: str, costs: dict[str, Cost]) -> None:
+        self._module = module
+        self._costs = costs
+        self._meter = Meter()
+
+    def __enter__(self) -> Meter:
+        self._started = clock.perf_counter()
+        return self._meter
+
+    def __exit__(self, *_: Any) -> None:
+        seconds = clock.perf_counter() - self._started
+        spent = Cost(self._meter.tokens, self._meter.usd, seconds)
+        self._costs[self._module] = self._costs.get(self._module, Cost()) + spent

@@ -1,0 +1,143 @@
+"""The texts of candidates, with what the ranker wants to know of each; those read lately are kept."""
+
+import functools
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pointwork.embedding import Embedder
+from pointwork.memory.episodic import Episodic, exact_text
+from pointwork.memory.items import Item, item_of
+from pointwork.memory.names import names
+from pointwork.memory.words import body, folded
+from pointwork.text import STOP_WORDS, tokenize
+
+Floats = NDArray[np.float32]
+
+_KEPT = 4000  # texts
+_WORDS = 16_384  # words whose vectors are kept: 16 MB
+_PLAIN = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(slots=True)
+class Known:
+    """A row as the ranker sees it.
+
+    Attributes:
+        item: with its exact text.
+        tokens: of title and text, in order.
+        words: its different words that are no stop words, as written but in lower case.
+        vector: of title and text.
+    """
+
+    item: Item
+    tokens: tuple[str, ...]
+    bag: frozenset[str]
+    words: tuple[str, ...]
+    vector: Floats
+    _names: "Names | None" = None
+
+    @property
+    def names(self) -> "Names":
+        """What names it has; found when first asked for."""
+        if self._names is None:
+            text = folded(self.item.text)
+            words = _PLAIN.findall(text.lower())
+            self._names = Names(text, names(text), f" {' '.join(words)} ", frozenset(words))
+        return self._names
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A text's names.
+
+    Attributes:
+        folded: the text without accents.
+        names: as ``names.names`` gives them.
+        plain: its words in lower case with a space between, before and after.
+        words: the same as a set.
+    """
+
+    folded: str
+    names: frozenset[str]
+    plain: str
+    words: frozenset[str]
+
+
+class Texts:
+    """Rows by serial number; what was read lately is kept, until something is deleted."""
+
+    def __init__(self, rows: Episodic, embedder: Embedder) -> None:
+        self._rows = rows
+        self._embedder = embedder
+        self._kept: dict[int, Known] = {}
+        self._dropped = 0
+
+    def expect(self, dropped: int) -> None:
+        """Keep nothing of before the latest deletion, of which the index counts ``dropped``."""
+        if dropped != self._dropped or len(self._kept) > _KEPT:
+            self._kept.clear()
+        self._dropped = dropped
+
+    def get(self, serials: Iterable[int]) -> dict[int, Known]:
+        """What is known of rows; those deleted meanwhile are left out."""
+        wanted = list(dict.fromkeys(serials))
+        missing = [serial for serial in wanted if serial not in self._kept]
+        if missing:
+            rows = self._rows.by_serial(missing)
+            texts = [body(row) for row in rows.values()]
+            vectors = self._embedder.embed(texts)
+            for (serial, row), text, vector in zip(rows.items(), texts, vectors, strict=True):
+                tokens = tuple(tokenize(text))
+                bag = frozenset([*tokens, *tokenize(row["speaker"])] if row["speaker"] else tokens)
+                item = item_of(row, exact_text(row))
+                self._kept[serial] = Known(item, tokens, bag, content(text), vector)
+        return {serial: known for serial in wanted if (known := self._kept.get(serial)) is not None}
+
+
+def content(text: str) -> tuple[str, ...]:
+    """The different words of a text that are no stop words, in lower case."""
+    return tuple(word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS)
+
+
+class Words:
+    """Vectors of single words, computed once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._row: dict[str, int] = {}
+        self._table = np.zeros((0, embedder.dims), np.float32)
+        self._lock = threading.Lock()
+
+    def rows(self, words: Sequence[str]) -> tuple[NDArray[Any], Floats]:
+        """For each word its row in the table, and the table (which later calls do not change)."""
+        with self._lock:
+            if len(self._row) > _WORDS:
+                self._row.clear()
+                self._table = self._table[:0]
+            missing = list(dict.fromkeys(word for word in words if word not in self._row))
+            if missing:
+                start = len(self._row)
+                self._row.update((word, start + number) for number, word in enumerate(missing))
+                self._fill(start, self._embedder.embed(missing))
+            return np.array([self._row[word] for word in words], np.intp), self._table
+
+    def _fill(self, start: int, vectors: Floats) -> None:
+        end = start + len(vectors)
+        if end > len(self._table):
+            grown = np.zeros((max(2 * end, 1024), vectors.shape[1]), np.float32)
+            grown[:start] = self._table[:start]
+            self._table = grown
+        self._table[start:end] = vectors
+
+
+@functools.cache
+def words_of(embedder: Embedder) -> Words:
+    """The words of an embedder, shared by all memories of the process."""
+    return Words(embedder)

@@ -1,0 +1,117 @@
+"""Vectors of all documents, to find those that share meaning but no word with a question.
+
+Up to ``EXACT`` documents their vectors are compared one by one, in numpy. Beyond that, 256 signs of a rotated
+vector stand for it (32 bytes instead of 1,024): their number of differences grows with the angle (Charikar 2002,
+"Similarity estimation techniques from rounding algorithms"). The best few are then looked at exactly, with their
+texts.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pointwork.embedding import Embedder
+from pointwork.memory.segments import Segments, Vectors
+
+Floats = NDArray[np.float32]
+
+EXACT = 50_000
+BITS = 256
+
+
+class Dense:
+    """The vectors of an index: of its segments, read when first wanted, and of its tail. By place.
+
+    Args:
+        segments: where the vectors of most documents are.
+        embedder: what makes vectors of texts.
+    """
+
+    def __init__(self, segments: Segments, embedder: Embedder) -> None:
+        self._segments = segments
+        self.embedder = embedder
+        self._tail: list[Floats] = []
+        self._base: NDArray[Any] | None = None
+        self._base_exact = True
+        self._joined: NDArray[Any] | None = None
+        self._joined_for = (-1, True)
+
+    def add(self, vectors: Floats) -> None:
+        """Vectors of documents that were added at the end, shape (n, dims)."""
+        self._tail.append(vectors)
+
+    def remove(self, place: int) -> None:
+        """Forget the vector of a document."""
+        for table in (self._base, self._joined):
+            if table is not None and place < len(table):
+                table[place] = 0
+
+    def packed(self) -> Vectors:
+        """The tail as the store keeps it."""
+        vectors = np.concatenate(self._tail)
+        scales: NDArray[Any] = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-9) / 127
+        small: NDArray[np.int8] = np.round(vectors / scales).astype(np.int8)
+        rows: NDArray[np.int8] = np.concatenate(
+            [scales.astype("<f4").view(np.int8).reshape(len(small), 4), small], axis=1
+        )
+        return Vectors(self.embedder.version, codes(vectors).tobytes(), rows.tobytes())
+
+    def near(self, vector: Floats, size: int) -> tuple[Floats, bool]:
+        """How near each of ``size`` documents is to a vector, and whether that is its cosine.
+
+        If not, it is an estimate of it from the signs.
+        """
+        exact = size <= EXACT
+        table = self._table(exact, size)
+        if exact:
+            return table @ vector, True
+        wanted = codes(vector[None, :]).view(np.uint64)
+        different = np.bitwise_count(table ^ wanted).sum(axis=1, dtype=np.uint16)
+        return np.cos(different.astype(np.float32) * np.float32(np.pi / BITS)), False
+
+    def _table(self, exact: bool, size: int) -> NDArray[Any]:
+        if self._base is None or self._base_exact != exact:
+            self._base, self._base_exact = self._read(exact), exact
+            self._joined = None
+        if self._joined is None or self._joined_for != (size, exact):
+            tail = self._tail if exact else [codes(part).view(np.uint64) for part in self._tail]
+            self._joined = np.concatenate([self._base, *tail])
+            self._joined_for = (size, exact)
+        return self._joined
+
+    def _read(self, exact: bool) -> NDArray[Any]:
+        """The segments' vectors; those that another embedder made are nothing: they were not made for this one."""
+        parts: list[NDArray[Any]] = []
+        for segment, version, signs, vectors in self._segments.vectors(codes_only=not exact):
+            count = len(segment.columns)
+            if version != self.embedder.version:
+                width, kind = (self.embedder.dims, np.float32) if exact else (BITS // 64, np.uint64)
+                parts.append(np.zeros((count, width), kind))
+            elif exact:
+                parts.append(_unpacked(vectors, count))
+            else:
+                parts.append(np.frombuffer(signs, np.uint64).reshape(count, BITS // 64))
+        empty = np.zeros((0, self.embedder.dims), np.float32) if exact else np.zeros((0, BITS // 64), np.uint64)
+        return np.concatenate([empty, *parts])
+
+
+def codes(vectors: Floats) -> NDArray[np.uint8]:
+    """256 signs of each vector, rotated at random (the same way everywhere), shape (n, 32)."""
+    return np.packbits(vectors @ _rotation(vectors.shape[1]) > 0, axis=1)
+
+
+@functools.cache
+def _rotation(dims: int) -> Floats:
+    blocks: list[NDArray[Any]] = []
+    random = np.random.default_rng(256)
+    while sum(block.shape[1] for block in blocks) < BITS:
+        blocks.append(np.linalg.qr(random.standard_normal((dims, dims)))[0])
+    return np.concatenate(blocks, axis=1)[:, :BITS].astype(np.float32)
+
+
+def _unpacked(data: bytes, count: int) -> Floats:
+    rows = np.frombuffer(data, np.int8).reshape(count, -1)
+    scales = rows[:, :4].copy().view("<f4")
+    return rows[:, 4:].astype(np.float32) * scales

@@ -1,0 +1,192 @@
+"""One question on its way through the Mid tiers: the candidates, and what they have to do with it, as arrays."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pointwork.memory.columns import NONE
+from pointwork.memory.index import Index
+from pointwork.memory.lexical import Scores
+from pointwork.memory.low import best
+from pointwork.memory.names import title_keys
+from pointwork.memory.texts import Known, Texts, content, words_of
+from pointwork.memory.words import folded
+from pointwork.text import tokenize
+
+Floats = NDArray[Any]
+Places = NDArray[np.int64]
+
+LEXICAL, DENSE = 100, 40  # candidates found by words, by meaning
+CANDIDATES, DOCUMENTS = 80, 48  # of them that go on
+MEANT = 0.3  # cosine from which a text is a candidate that shares no word with the question
+HOP_FROM, HOP_MOST = 10, 40  # documents whose mentions are followed, and documents found so
+
+_CAPITAL = re.compile(r"\b[A-Z]\w*")
+
+
+@dataclass(slots=True)
+class Asked:
+    """A question taken apart.
+
+    Attributes:
+        text: as asked.
+        tokens: of it, each once, without the names of those who speak in this memory.
+        speakers: the names of speakers in it, lower case.
+        words: its content words, the speakers' names left out.
+        vector: of the whole; ``body`` of the text without the speakers' names.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    speakers: frozenset[str]
+    words: tuple[str, ...]
+    vector: Floats
+    body: Floats
+
+
+class View:
+    """Candidates of a question.
+
+    Args:
+        question: its text.
+        index: the index, in step with the store.
+        texts: gives the candidates' texts.
+    """
+
+    def __init__(self, question: str, index: Index, texts: Texts) -> None:
+        self.index = index
+        self._texts = texts
+        self.asked = taken_apart(question, index)
+        tokens = self.asked.tokens or tuple(dict.fromkeys(tokenize(question)))
+        self.scores: Scores = index.lexical.scores(dict.fromkeys(tokens, 1.0))
+        self.places: Places = np.zeros(0, np.int64)
+        self.known: list[Known] = []
+        self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
+
+    # -- finding -------------------------------------------------------------------------------------------
+
+    @property
+    def share(self) -> Floats:
+        """The share of what the question asks that each candidate holds by its words, 0 to 1."""
+        return np.minimum(self.scores.total[self.places] / np.float32(self.scores.ideal or 1.0), 1.0)
+
+    def find(self, thread: str | None, k: int, *, by_meaning: bool = True) -> None:
+        """The candidates: best by words with their neighbours', best by meaning, best of the asker's thread."""
+        total = self.scores.total
+        alive = self.index.lexical.columns.lengths > 0
+        near, exact = np.zeros(len(total), np.float32), True
+        if by_meaning:
+            near, exact = self.index.dense.near(self.asked.body, len(total))
+            near = np.where(alive, near, np.float32(-1))
+        share = total / np.float32(self.scores.ideal or 1.0)
+        mixed = share + np.float32(0.5) * (self._windowed(near) if exact else near)
+        most = max(CANDIDATES, 4 * k)
+        # beyond the exact comparison, nearness is too coarse to be mixed in: each finds its own
+        words = best(mixed if exact else np.where(total > 0, share, -1), LEXICAL if exact else most - DENSE)
+        meant = best(near, DENSE if by_meaning else 0)
+        own = self.index.places_in_thread(thread)
+        if len(own):
+            own = own[best(mixed[own], most // 2)]
+        found = np.fromiter(dict.fromkeys([*words.tolist(), *meant.tolist(), *own.tolist()]), np.int64)
+        found = found[alive[found] & ((total[found] > 0) | (near[found] > MEANT))]
+        found = found[np.argsort(-mixed[found], kind="stable")]
+        # of documents fewer: they are longer, and what they mention comes besides
+        turn = self.index.lexical.columns.sequences[found] != NONE
+        found = found[
+            np.where(turn, np.cumsum(turn) <= most, np.cumsum(~turn) <= max(DOCUMENTS, 4 * k)) | np.isin(found, own)
+        ]
+        self._set(found, mixed[found])
+
+    def _windowed(self, near: Floats) -> Floats:
+        """Nearness with half of that of the neighbours, on the same scale."""
+        before, after = self.index.lexical.links
+        beside = (before >= 0).astype(np.float32) + (after >= 0)
+        return (near + 0.5 * (self.of(near, before) + self.of(near, after))) / np.sqrt(1 + beside / 2)
+
+    def hop(self) -> None:
+        """Add the documents whose titles the question or the best documents mention."""
+        documents = [n for n in range(len(self.known)) if self.is_document(n)][:HOP_FROM]
+        if not documents:
+            return
+        there = set(self.places.tolist())
+        more: dict[int, float] = {}
+        mentioned = [(title_keys(folded(self.asked.text), cased=False), 1.0)]
+        mentioned += [(title_keys(self.known[n].names.folded), float(self.first[n])) for n in documents]
+        for keys, score in mentioned:
+            for places in self.index.titled(list(keys)).values():
+                for place in places:
+                    if place not in there:
+                        more.setdefault(place, score)
+        added = np.array(list(more)[:HOP_MOST], np.int64)
+        if len(added):
+            vectors = self._texts.get(self.index.lexical.columns.serials[added].tolist())
+            near = {serial: float(known.vector @ self.asked.body) for serial, known in vectors.items()}
+            serials = self.index.lexical.columns.serials[added].tolist()
+            share = self.scores.total[added] / (self.scores.ideal or 1.0)
+            first = share + 0.5 * np.array([near.get(serial, 0.0) for serial in serials])
+            self._set(np.concatenate([self.places, added]), np.concatenate([self.first, first]))
+
+    def is_document(self, number: int) -> bool:
+        """Whether a candidate is a text of its own, not a turn of a dialogue."""
+        item = self.known[number].item
+        return item.speaker is None and (item.title is not None or item.thread is None or item.parent is not None)
+
+    def _set(self, places: Places, first: Floats) -> None:
+        serials = self.index.lexical.columns.serials[places].tolist()
+        known = self._texts.get(serials)
+        kept = [n for n, serial in enumerate(serials) if serial in known]
+        self.places, self.first = places[kept], np.asarray(first, np.float32)[kept]
+        self.known = [known[serials[n]] for n in kept]
+
+    # -- looking closer ------------------------------------------------------------------------------------
+
+    def neighbours(self) -> tuple[Places, Places, dict[int, Known]]:
+        """Places of the candidates' neighbours before and after (-1: none), and what is known of them by place."""
+        before, after = (links[self.places] for links in self.index.lexical.links)
+        places = np.unique(np.concatenate([before, after]))
+        places = places[places >= 0]
+        serials = self.index.lexical.columns.serials[places].tolist()
+        known = self._texts.get(serials)
+        return before, after, {p: known[s] for p, s in zip(places.tolist(), serials, strict=True) if s in known}
+
+    def alike(self, words: Sequence[Sequence[str]]) -> Floats:
+        """For each word of the question and each list of words, the cosine of the nearest; shape (words, lists)."""
+        asked = self.asked.words
+        table = words_of(self.index.dense.embedder)
+        flat = [word for some in words for word in some]
+        best = np.zeros((len(asked), len(words)), np.float32)
+        filled = [n for n, some in enumerate(words) if some]
+        if not asked or not filled:
+            return best
+        distinct = list(dict.fromkeys([*asked, *flat]))
+        rows, vectors = table.rows(distinct)
+        number = {word: n for n, word in enumerate(distinct)}
+        cosines = vectors[rows[: len(asked)]] @ vectors[rows].T
+        starts = np.cumsum([0, *(len(words[n]) for n in filled)])[:-1]
+        columns = cosines[:, [number[word] for word in flat]]
+        best[:, filled] = np.maximum.reduceat(columns, starts, axis=1)
+        return best
+
+    def of(self, values: NDArray[Any], places: Places) -> Floats:
+        """Values of places, 0 where there is none."""
+        return np.where(places >= 0, values[np.maximum(places, 0)], 0).astype(np.float32)
+
+
+def taken_apart(question: str, index: Index) -> Asked:
+    """A question as the ranker sees it."""
+    capitals = {word.lower() for word in _CAPITAL.findall(question)}
+    speakers = frozenset(capitals & index.speakers) or frozenset(
+        name for name in (index.speakers if len(index.speakers) < 100 else ()) if set(name.split()) & capitals
+    )
+    named = {token for name in speakers for token in tokenize(name)}
+    everything = tuple(dict.fromkeys(tokenize(question)))
+    tokens = tuple(token for token in everything if token not in named)
+    plain = " ".join(word for word in question.split() if word.strip("?,.!'’s").lower() not in speakers)
+    vector, body = index.dense.embedder.embed([question, plain])
+    parts = {part for name in speakers for part in name.split()}
+    words = tuple(word for word in content(question) if word not in parts)
+    return Asked(question, tokens or everything, speakers, words, vector, body)
