@@ -41,6 +41,8 @@ ROWS: dict[str, dict[str, Any]] = {
     "memory_usage": {
         "tiers": {"filter": "low"}, "items": [["m", 0.5]], "tokens": 1, "usd_nano": 0, "seconds": 1, "created": 1,
     },
+    "memory_segments": {"first": 1, "last": 2, "docs": 2, "numbers": b"\0\xff", "codes": b"c", "vectors": b"v"},
+    "memory_postings": {"token": "wagon", "segment": 1, "docs": 1, "data": b"\0\0\2"},
     "playbook": {"id": "p", "section": "s", "text": "x", "state": "live", "created": 1.0, "updated": 1.0},
     "models": {"id": "v", "role": "planner", "version": "1", "base": "b", "state": "live", "created": 1.0},
     "router_versions": {
