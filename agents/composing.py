@@ -15,7 +15,7 @@ _FRACTIONS = {
 }  # fmt: skip
 _NUMBER = r"\d[\d,]*(?:\.\d+)?"
 # A phrase that has to be looked up: it names something and holds no sum of its own.
-_PHRASE = r"(?P<x>(?:what|the|all|our|its|her|his|their|how|everything|[A-Z])[^?.;]*?)"
+_PHRASE = r"(?P<x>(?:what|the|all|our|its|her|his|their|how|everything|(?-i:[A-Z]))[^?.;]*?)"
 _END = r"(?=\s*(?:[?.;,]|$|\s(?:goes|go|is|are|was|were|will|belongs?|to the)\b))"
 
 _FRACTION = "|".join(sorted(_FRACTIONS, key=len, reverse=True))
@@ -68,7 +68,7 @@ Steps = list[tuple[str, tuple[int, ...]]]
 
 def compose(text: str) -> Steps | None:
     """The steps of a nested question, or None if it is not nested in a way that is known here."""
-    for rule in (_percent, _than, _between, _part, _shift, _rate):
+    for rule in (_percent, _than, _between, _part, _shift, _rate, _foremost):
         steps = rule(text)
         if steps is not None:
             return steps
@@ -167,6 +167,27 @@ def _shift(text: str) -> Steps | None:
     if match is None or re.match(r"(?:the\s+)?(?:sub|begin|start|end)\w*$", match["x"]):
         return None
     return [(f"On what date is {match['x'].strip()}?", ()), (f"{match['p']} {match['way'].lower()} {{s1}}", (1,))]
+
+
+_FOREMOST = re.compile(
+    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?P<rel>with|that\s+has|that\s+had|who\s+has|who\s+had|that|who|which)\s+(?P<x>[^?.;,]*?"
+    r"\b(?:most|fewest|highest|lowest|longest|shortest|largest|smallest|biggest|oldest|youngest|heaviest|earliest|latest|"
+    r"least|greatest|cheapest|dearest|best|worst)\b(?:\s+(?!is|was|are|were|has|have|had|does|did|can|cost|weigh|teach|live|take|need)[\w-]+){0,3})",
+    re.IGNORECASE,
+)
+
+
+def _foremost(text: str) -> Steps | None:
+    """``In which room does the teacher with the most pupils teach?``: who that is comes first."""
+    match = _FOREMOST.search(text)
+    if match is None or not re.search(r"\w", text[: match.start()]) or len(text) - len(match[0]) < 12:
+        return None
+    if re.match(r"\W*(?:which|who|what)\s+(?:is|was|are|were)\s+$", text[: match.start()], re.IGNORECASE):
+        return None  # that is the question itself
+    relation = {"with": "has"}.get(match["rel"].lower(), match["rel"].split()[-1] if " " in match["rel"] else "")
+    asked = f"Which {match['noun']} {relation} {match['x'].strip()}?"
+    rest = f"{text[: match.start()]}{{s1}}{text[match.end() :]}"
+    return [(re.sub(r"\s+", " ", asked), ()), (rest, (1,))]
 
 
 def _rate(text: str) -> Steps | None:

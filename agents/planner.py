@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
+from pointwork.agents.composing import compose
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.splitter import answer_type_of, split
 from pointwork.errors import PlanError, ProviderError
@@ -16,6 +17,9 @@ NO_FIT, CLEAR_FIT = 0.1, 0.5
 
 # From here on one agent can answer a whole task, however many sentences it has; longer tasks are always planned.
 OUTRIGHT, OUTRIGHT_LENGTH = 0.95, 400
+
+# ... and a question within a question, where one table holds both.
+OUTRIGHT_NESTED = 0.75
 
 PLAN_TOKENS = 400
 
@@ -62,7 +66,10 @@ class Planner:
         if not report and self.settings.mode in ("auto", "rules") and len(task) < OUTRIGHT_LENGTH:
             fits = await self.fits(task)
             best = max(fits, key=lambda name: fits[name])
-            if fits[best] >= OUTRIGHT:  # one agent can answer outright: nothing to plan
+            nested = len(split(task, self.settings.max_subtasks)) > 1 and compose(task) is not None
+            if fits[best] >= (
+                OUTRIGHT_NESTED if nested else OUTRIGHT
+            ):  # one agent can answer outright: nothing to plan
                 return Plan((replace(whole, capability=best),), "instant")
         parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
         author = "instant" if len(parts) == 1 else "splitter"

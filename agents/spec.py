@@ -48,7 +48,7 @@ class Prepared:
         cell: which cell of that call's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether that call's result is more than nothing.
         unit: of a number that the call gives.
-        answer: the best of the choices, if it fits well enough for a small model's sake: it could not choose better.
+        answer: the best of the choices, if it fits so well that a small model would not choose better.
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
     """

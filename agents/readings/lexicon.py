@@ -166,7 +166,7 @@ EXISTS = re.compile(
 # words of absence: the filter is an empty cell
 ABSENT = re.compile(
     r"\b(?:not\s+(?:yet\s+)?(?:been\s+)?|never\s+(?:been\s+)?|(?:has|have|had|is|are|was|were|do|does|did)n['’]t\s+"
-    r"(?:yet\s+)?(?:been\s+)?|no|without(?:\s+an?)?|missing|lacks?|lacking|still\s+(?:out|open|missing|unpaid|due))\b",
+    r"(?:yet\s+)?(?:been\s+)?|left\s+(?:empty|blank|open)|empty|blank|unknown|no|without(?:\s+an?)?|missing|lacks?|lacking|still\s+(?:out|open|missing|unpaid|due))\b",
     re.I,
 )
 NEGATION = re.compile(
@@ -214,6 +214,7 @@ ABOVE = re.compile(
     r"more|greater|higher|larger|bigger|longer|heavier|taller|warmer|over|above|exceed|beyond|later|after|er than",
     re.I,
 )
+TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
 BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
 
 # Words that ask or fill, and say nothing of what is asked about.

@@ -34,7 +34,11 @@ _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
     "a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90,
 }  # fmt: skip
-_BACK = re.compile(r"\b(?:before|earlier|ago|prior|previous|back|minus|subtract|less|in advance|ahead of)\b", re.I)
+_BACK = re.compile(
+    r"\b(?:before|earlier|ago|prior|previous|minus|subtract|less|in\s+advance|ahead\s+of|latest\s+(?:time|moment)|"
+    r"must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b",
+    re.I,
+)
 WEEKDAY = re.compile(
     r"\b(?:what|which)\s+(?:week)?day\s+(?!of\s+the\s+(?:month|year))|\bweekday\b|\bday\s+of\s+the\s+week\b", re.I
 )
@@ -218,85 +222,15 @@ def asked_unit(text: str) -> tuple[str, object] | None:
 
 # Words that pint knows as units and people mean otherwise.
 _NO_UNITS = frozenset(
-    [
-        "a",
-        "an",
-        "at",
-        "are",
-        "as",
-        "am",
-        "ms",
-        "is",
-        "in",
-        "it",
-        "to",
-        "the",
-        "this",
-        "that",
-        "days",
-        "day",
-        "h",
-        "d",
-        "t",
-        "m",
-        "c",
-        "f",
-        "s",
-        "g",
-        "b",
-        "l",
-        "j",
-        "k",
-        "u",
-        "man",
-        "total",
-        "point",
-        "points",
-        "hand",
-        "case",
-        "set",
-        "pair",
-        "all",
-        "and",
-        "of",
-        "for",
-        "each",
-        "per",
-        "one",
-        "two",
-        "three",
-        "mean",
-        "are",
-        "bar",
-        "barn",
-        "rod",
-        "hands",
-        "nit",
-        "stone",
-        "degree",
-        "degrees",
-        "count",
-        "counts",
-        "pages",
-        "page",
-        "beds",
-        "pole",
-        "link",
-        "chain",
-        "perch",
-        "slug",
-        "turn",
-        "turns",
-        "cycle",
-        "cycles",
-        "person",
-        "people",
-        "month",
-        "year",
-        "week",
-        "time",
-        "times",
-    ]
+    re.findall(
+        r"\S+",
+        """
+        a an at are as am ms is in it to the this that days day h d t m c f s g b l j k u man total point
+        points hand case set pair all and of for each per one two three mean bar barn rod hands nit stone
+        degree degrees count counts pages page beds pole link chain perch slug turn turns cycle cycles
+        person people month year week time times us
+        """,
+    )
 )
 
 
@@ -339,8 +273,28 @@ def compatible(first: object, second: object) -> bool:
     return a is not None and a == getattr(second, "dimensionality", None)
 
 
+_FACTOR = re.compile(
+    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s*(?P<a>[^\W\d_]+)\s+(?:to|per|for)\s+(?:the|an?|one|each|every)\s+(?P<b>[^\W\d_]+)|"
+    r"\b(?:1|one|an?)\s+(?P<b2>[^\W\d_]+)\s*(?:=|is|equals|being|as)\s*(?P<n2>\d[\d,]*(?:\.\d+)?)\s*(?P<a2>[^\W\d_]+)",
+    re.I,
+)
+
+
+def stated_factor(text: str) -> tuple[str, object, object, str] | None:
+    """(number, unit, per unit, text without it) of ``3.785 litres to the gallon``."""
+    for match in _FACTOR.finditer(text):
+        number = (match["n"] or match["n2"]).replace(",", "")
+        first, per = unit_of(match["a"] or match["a2"]), unit_of(match["b"] or match["b2"])
+        if first is not None and per is not None and first != per and compatible(first, per):
+            return number, first, per, text[: match.start()] + text[match.end() :]
+    return None
+
+
 def conversion(text: str) -> Reading | None:
     """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
+    factor = stated_factor(text)
+    if factor is not None:
+        return _by_factor(*factor)
     asked = asked_unit(text)
     if asked is None:
         return None
@@ -357,3 +311,13 @@ def conversion(text: str) -> Reading | None:
     if same:
         return None
     return Reading("calculate", {"expression": f"({written}) to {name}"}, 0.6 if others else 1.0)
+
+
+def _by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:
+    """A quantity converted with the factor that the question itself states."""
+    found = [q for q in quantities(rest) if q[3] in (unit, per)]
+    if len(found) != 1:
+        return None
+    amount = found[0][2].split()[0].replace(",", "")
+    sign = "*" if found[0][3] == per else "/"
+    return Reading("calculate", {"expression": f"{amount} {sign} {number}"}, 1.0)

@@ -104,7 +104,7 @@ def _rejoined(pieces: list[str]) -> list[str]:
     for piece in pieces:
         if joined and (
             re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|e\.g|i\.e)\.$", joined[-1])
-            or len(joined[-1].split()) <= 2
+            or (len(joined[-1].split()) <= 2 and joined[-1][-1] in ".:" and not joined[-1].startswith("#"))
         ):
             joined[-1] = f"{joined[-1]} {piece}"
         else:

@@ -27,6 +27,9 @@ def shape_of(view: View) -> Shape | None:
             return None
         view.explain(view.links[measure])
         return {"aggregate": "avg" if view.at(lexicon.AVERAGE) else "median", "column": measure}, None, False
+    explicit = _named_product(view)
+    if explicit is not None:
+        return {"aggregate": "sum", "column": explicit}, None, False
     if view.at(lexicon.PERCENT) and view.conditions:
         match = re.search(r"\bof\s+(?:the|all|our)\s+", view.question.text, re.I)
         view.explain(_noun_phrase(view, match.end() if match else 0)[:1])
@@ -127,6 +130,24 @@ def _measure(view: View, *, but: str = "") -> str | None:
         view.guessed += 1
         return best.name
     return None
+
+
+def _named_product(view: View) -> str | None:
+    """``hours times rate``: two number columns with a sign of multiplication, or both named by what is paid."""
+    numbers = [c for c in view.kinds("number") if not _is_key(view, c)]
+    strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
+    prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
+    amounts = [c for c in strong if c not in prices]
+    paid = bool(prices and amounts and view.conditions and view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE))
+    if len(strong) < 2 or not (view.at(lexicon.TIMES) or paid):
+        return None
+    if paid and not view.at(lexicon.TIMES):
+        pair = [max(amounts, key=view.strength), max(prices, key=view.strength)]
+    else:
+        pair = sorted(strong, key=view.strength)[-2:]
+    for column in pair:
+        view.explain(view.links[column.name])
+    return f"{pair[0].name} * {pair[1].name}"
 
 
 def _worth(view: View) -> str | None:
@@ -364,7 +385,9 @@ def _first_text(view: View) -> Column | None:
 
 def _row_name(view: View) -> Column | None:
     """The column that names a row: the first text column in which no value stands twice."""
-    return next((c for c in view.info.columns if c.kind == "text" and c.distinct == view.info.rows), None)
+    texts = [c for c in view.info.columns if c.kind == "text"]
+    unique = next((c for c in texts if c.distinct == view.info.rows), None)
+    return unique or next((c for c in texts[:1] if c.distinct >= 0.5 * view.info.rows), None)
 
 
 def _lookup(view: View) -> Shape | None:

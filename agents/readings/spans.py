@@ -1,7 +1,8 @@
 """Pieces of sentences that can be the answer: of the kind that is asked for, and always words of the text."""
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pointwork.agents.readings import lexicon, moments
@@ -25,6 +26,11 @@ _NUMBER = re.compile(
 )
 _MONEY = re.compile(rf"[$€£]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s*{MONEY}\b|\b{_WORDED}\s+{MONEY}\b", re.I)
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*(?:%|per\s?cent)|\b(?:half|a third|a quarter|two thirds)\b")
+_BARE = re.compile(r"(?<![\w.,:])\d[\d,]*(?:\.\d+)?(?=\s*(?:[,;.]\s|[,;.]?$|and\b|or\b))")
+_WEEKDAY = re.compile(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s?\b")
+_INSTITUTION = re.compile(
+    r"\b(?:House|Street|Road|Lane|Hall|Room|Cup|Prize|School|Trust|Hotel|Inn|Museum|Church|Bridge|Square|Ltd|Co|Mutual)$"
+)
 _DATE_RANGE = re.compile(
     rf"\b\d{{1,2}}\s+(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?\s+(?:to|until|till|and|through|-|–)\s+\d{{1,2}}\s+"
     rf"(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?",
@@ -48,6 +54,10 @@ _CAPITAL_START = re.compile(
 )
 
 
+Piece = tuple[str, int, int, float]
+"""Text, start and end in the sentence, and how well it fits the kind."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A piece of a sentence that can be the answer: text and score."""
@@ -64,6 +74,7 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
     if not found:
         return []
     top = found[0].score
+    rare = _rarity(asked, found)
     for sentence in found:
         if sentence.score < 0.45 * top:
             break
@@ -75,14 +86,17 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
         named = bool(want.noun & stems_of(sentence.text))  # it speaks of what is asked for
         speaks = (1.25 if want.kind == "phrase" else 1.1) if named else 1.0
         for text, start, end, fit in pieces:
-            own = [word for word in tokenize(text, stop=False) if word not in asked]
+            said = tokenize(text, stop=False)
+            own = [word for word in said if word not in asked]
             if not own or not text.strip():
                 continue
+            if want.kind == "person" and len(own) < len(said):  # part of the name stands in the question
+                fit *= 0.6
             score = (
                 sentence.score
                 * speaks
                 * fit
-                * (0.75 + 0.5 * _nearness(sentence.text, start, end, bounds, asked, want.noun))
+                * (0.75 + 0.5 * _nearness(sentence.text, (start, end), bounds, rare, want.noun))
             )
             clean = _clean(text)
             if clean and (clean not in best or best[clean].score < score):
@@ -113,15 +127,22 @@ def _clean(text: str) -> str:
     return re.sub(r"^(?:called|named|titled|entitled|painted|raise|raises|return|returns)\s+(?=\S)", "", text)
 
 
+def _rarity(asked: frozenset[str], found: Sequence[Sentence]) -> dict[str, float]:
+    """Of each asked word one over the number of found sentences that hold it: what all say tells nothing apart."""
+    texts = [stems_of(sentence.text) for sentence in found]
+    return {word: 1.0 / max(1, sum(holds(word, stems) > 0 for stems in texts)) ** 0.5 for word in asked}
+
+
 def _nearness(
     sentence: str,
-    start: int,
-    end: int,
+    place: tuple[int, int],
     bounds: Sequence[tuple[int, int]],
-    asked: frozenset[str],
+    rare: Mapping[str, float],
     noun: frozenset[str],
 ) -> float:
     """How much of the question stands beside a piece, up to the pieces before and behind it, near words first."""
+    start, end = place
+    asked = frozenset(rare)
     first = min((a for a, _ in bounds), default=start)
     best = total = 0.0
     for match in re.finditer(r"[\w’'-]+", sentence):
@@ -136,6 +157,7 @@ def _nearness(
             weight = _beside(match, start, end)
             if any(_beside(match, a, b) > weight for a, b in bounds):
                 weight *= 0.35
+        weight *= max((rare[word] for word in asked if holds(word, frozenset(stems)) > 0), default=1.0)
         total += weight
         best = max(best, weight * (1.5 if stems[0] in noun else 1.0))
     return min(1.5, 0.4 * best + 0.4 * total)
@@ -148,38 +170,43 @@ def _beside(word: re.Match[str], start: int, end: int) -> float:
     return (0.6 if after and gap > 8 else 1.0) / (1.0 + max(gap, 0) / 25)
 
 
-def _pieces(want: Wanted, text: str) -> list[tuple[str, int, int, float]]:
-    """(text, start, end, fit) of the pieces of a kind in a sentence."""
-    kind = want.kind
+def _pieces(want: Wanted, text: str) -> list[Piece]:
+    """The pieces of a kind in a sentence."""
     constant = _CONSTANT.match(text)
-    if constant and kind not in ("person", "yes-no"):
+    if constant and want.kind not in ("person", "yes-no"):
         return _constant(constant, want)
-    if kind == "person":
-        return [(m[0], m.start(), m.end(), 1.0 if " " in m[0] else 0.7) for m in _names(text)]
-    if kind in ("date", "year", "when"):
-        return _dates(text, kind)
-    if kind == "time":
-        return [(m[0], m.start(), m.end(), 1.0) for m in _CLOCK.finditer(text)]
-    if kind in ("quantity", "duration"):
+    if want.kind in ("date", "year", "when"):
+        return _dates(text, want.kind)
+    if want.kind in ("quantity", "duration"):
         return _quantities(text, want)
-    if kind == "money":
-        found = [(m[0], m.start(), m.end(), 1.0) for m in _MONEY.finditer(text)]
-        if found:  # "2,840 crowns, Callow 3,150": in a list the currency is said once
-            bare = (m for m in re.finditer(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])", text))
-            found += [
-                (m[0], m.start(), m.end(), 0.8) for m in bare if not any(a <= m.start() < b for _, a, b, _ in found)
-            ]
-        return found or [(m[0], m.start(), m.end(), 0.6) for m in _NUMBER.finditer(text)]
-    if kind == "percent":
-        return [(m[0], m.start(), m.end(), 1.0) for m in _PERCENT.finditer(text)]
-    if kind == "number":
+    if want.kind == "number":
         return _numbers(text, want.noun)
-    if kind == "id":
-        found = [(m[0], m.start(), m.end(), 1.0) for m in _ID.finditer(text)]
-        return found or [(m[0], m.start(), m.end(), 0.6) for m in _NUMBER.finditer(text)]
-    if kind == "place":
-        return [(m[0], m.start(), m.end(), 1.0) for m in _PLACE.finditer(text)]
-    return _phrases(text, want.noun)
+    return _KINDS.get(want.kind, _phrases)(text)
+
+
+def _all(pattern: re.Pattern[str], text: str, fit: float = 1.0) -> list[Piece]:
+    return [(m[0], m.start(), m.end(), fit) for m in pattern.finditer(text)]
+
+
+def _persons(text: str) -> list[Piece]:
+    return [(m[0], m.start(), m.end(), _as_person(text, m)) for m in _names(text)]
+
+
+def _weekdays(text: str) -> list[Piece]:
+    named = [(m[1], m.start(), m.end(), 0.95) for m in _WEEKDAY.finditer(text)]
+    return named + [piece for piece in _dates(text, "date") if piece[3] == 1.0]
+
+
+def _amounts(text: str) -> list[Piece]:
+    """Money; in a list the currency is said once: ``2,840 crowns, Callow 3,150``."""
+    found = _all(_MONEY, text)
+    if not found:
+        return _all(_NUMBER, text, 0.6)
+    return found + [p for p in _all(_BARE, text, 0.8) if not any(a <= p[1] < b for _, a, b, _ in found)]
+
+
+def _ids(text: str) -> list[Piece]:
+    return _all(_ID, text) or _all(_NUMBER, text, 0.6)
 
 
 _CONSTANT = re.compile(
@@ -188,7 +215,7 @@ _CONSTANT = re.compile(
 )
 
 
-def _constant(match: re.Match[str], want: Wanted) -> list[tuple[str, int, int, float]]:
+def _constant(match: re.Match[str], want: Wanted) -> list[Piece]:
     """The value of a line ``NAME = value``, with the unit that the end of the name says."""
     value = match["value"].strip("\"'")
     unit = moments.unit_of(_spelled_unit(match["name"]))
@@ -209,13 +236,21 @@ def _spelled_unit(name: str) -> str:
     )
 
 
+def _as_person(text: str, match: re.Match[str]) -> float:
+    """How likely a name is a person's: two words, no article before it, not called House or Street."""
+    fit = 1.0 if " " in match[0] else 0.7
+    if _INSTITUTION.search(match[0]) or re.search(r"\b(?:the|in|at|from|to|of the)\s+$", text[: match.start()]):
+        fit *= 0.5
+    return fit
+
+
 def _names(text: str) -> list[re.Match[str]]:
     found: list[re.Match[str]] = []
     for match in _NAME.finditer(text):
         first = match.start() == 0 or text[: match.start()].rstrip().endswith((".", ":", "!", "?"))
         if first and (" " not in match[0] or _CAPITAL_START.match(match[0])):
             continue
-        if match[0].lower() in _MONTHS | _DAYS | STOP_WORDS:
+        if match[0].lower() in _MONTHS | _DAYS | STOP_WORDS or match[0].split()[-1].lower() in STOP_WORDS:
             continue
         found.append(match)
     return found
@@ -240,8 +275,8 @@ _MONTHS = frozenset(
 _DAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 
 
-def _dates(text: str, kind: str) -> list[tuple[str, int, int, float]]:
-    found: list[tuple[str, int, int, float]] = []
+def _dates(text: str, kind: str) -> list[Piece]:
+    found: list[Piece] = []
     for date in Question(text).dates:
         if kind == "year" and date.year:
             found.append((str(date.year), date.start, date.end, 1.0))
@@ -265,8 +300,8 @@ def _dates(text: str, kind: str) -> list[tuple[str, int, int, float]]:
     return found
 
 
-def _quantities(text: str, want: Wanted) -> list[tuple[str, int, int, float]]:
-    found: list[tuple[str, int, int, float]] = []
+def _quantities(text: str, want: Wanted) -> list[Piece]:
+    found: list[Piece] = []
     spelled = re.compile(rf"\b(?P<n>{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*)\s+(?P<unit>[^\W\d_]+)", re.I)
     pieces = moments.quantities(text)
     if want.unit is not None and moments.compatible(want.unit, moments.unit_of("celsius")):
@@ -298,20 +333,20 @@ def _quantities(text: str, want: Wanted) -> list[tuple[str, int, int, float]]:
     return found
 
 
-def _numbers(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float]]:
-    found: list[tuple[str, int, int, float]] = []
+def _numbers(text: str, noun: frozenset[str]) -> list[Piece]:
+    found: list[Piece] = []
     dates = [(date.start, date.end) for date in Question(text).dates]
     for match in _NUMBER.finditer(text):
         behind = lexicon.stems(" ".join(re.findall(r"[\w’'-]+", text[match.end() : match.end() + 40])[:3]))
         counted = any(holds(word, behind) for word in noun)
         dated = any(a <= match.start() < b for a, b in dates)
-        found.append((match[0], match.start(), match.end(), 1.0 if counted else 0.35 if dated else 0.6))
+        found.append((match[0], match.start(), match.end(), 1.0 if counted else 0.35 if dated else 0.8))
     return found
 
 
-def _phrases(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float]]:
+def _phrases(text: str) -> list[Piece]:
     """Runs of words between function words and marks: what a name, a colour or a thing can be."""
-    found: list[tuple[str, int, int, float]] = []
+    found: list[Piece] = []
     run: list[re.Match[str]] = []
     words = list(re.finditer(r"\d[\d,]*\.?\d*(?![\w])|[A-Za-z0-9][\w’'./&+-]*[\w]|[A-Za-z0-9]", text))
     for number, match in enumerate(words):
@@ -324,10 +359,21 @@ def _phrases(text: str, noun: frozenset[str]) -> list[tuple[str, int, int, float
     return found + _run(text, run)
 
 
-def _run(text: str, run: list[re.Match[str]]) -> list[tuple[str, int, int, float]]:
+def _run(text: str, run: list[re.Match[str]]) -> list[Piece]:
     if not run:
         return []
     start, end = run[0].start(), run[-1].end()
     piece = text[start:end]
     fit = 0.8 + 0.15 * bool(re.search(r"[A-Z\d]", piece[1:] if start == 0 else piece))
     return [(piece, start, end, fit if len(run) <= 5 else 0.5)]
+
+
+_KINDS: dict[str, Callable[[str], list[Piece]]] = {
+    "person": _persons,
+    "weekday": _weekdays,
+    "time": functools.partial(_all, _CLOCK),
+    "money": _amounts,
+    "percent": functools.partial(_all, _PERCENT),
+    "id": _ids,
+    "place": functools.partial(_all, _PLACE),
+}

@@ -25,7 +25,7 @@ MOST_CONDITIONS = 3
 _DENIED = r"(?:\b(?:not|never|no|without)|n['’]t)\b[^.?,]*$"
 _COLUMN_COMPARED = re.compile(
     r"\b(?:under|below|less than|lower than|fewer than|smaller than|above|over|more than|higher than|greater than|"
-    r"larger than|longer than|exceed(?:s|ed)?)\b",
+    r"larger than|longer than|exceed(?:s|ed)?|(?:fewer|less|more|lower|higher)\s+(?:\w+\s+){1,3}than)\b",
     re.I,
 )
 
@@ -88,6 +88,8 @@ def _take_values(view: View, texts: Texts) -> None:
     for link in links:
         if any(i in taken for i in link.words) or (link.weight < 1 and chosen.get(link.column)):
             continue
+        if link.weight < 1 and _is_named_thing(view, link):
+            continue
         if _is_measure_word(view, link):
             continue
         chosen.setdefault(link.column, []).append(link)
@@ -98,6 +100,12 @@ def _take_values(view: View, texts: Texts) -> None:
         before = view.question.text[: view.question.words[first.words[0]].start][-22:]
         op = "!=" if lexicon.NEGATION.search(before) and not re.search(r"\bno\b[^,]*$", before[-4:]) else "="
         view.conditions.append((column, op, ", ".join(link.value for link in several)))
+
+
+def _is_named_thing(view: View, link: ValueLink) -> bool:
+    """Part of a value that is also the word for the rows or a column (concerts, in "Harvest Concert")."""
+    rows = table_links(view.info, view.question.words)
+    return any(i in rows or any(links.get(i, 0.0) >= 0.8 for links in view.links.values()) for i in link.words)
 
 
 def _is_measure_word(view: View, link: ValueLink) -> bool:
@@ -159,13 +167,24 @@ def _take_comparisons(view: View) -> None:
             if 0 <= word.start - comparison.end <= 2:
                 view.explain([i], 0.6)
         view.conditions.append((best.name, comparison.op, comparison.value))
-    for value, start, _ in view.question.numbers:
+    for value, start, end in view.question.numbers:
         for column in view.kinds("number", "text"):
-            named = [i for i in view.links[column.name] if 0 < start - words[i].end <= 4]
-            if named and column.distinct > 0.6 * view.info.rows:
+            links = view.links[column.name]
+            named = [i for i, weight in links.items() if weight >= 0.8 and 0 < start - words[i].end <= 4]
+            counted = [i for i, weight in links.items() if weight >= 0.8 and 0 < words[i].start - end <= 2]
+            named = named or (counted if column.kind == "number" and not _asked_by_how_many(view, counted) else [])
+            if named:
                 view.conditions.append((column.name, "=", value))
                 view.explain(named)
                 break
+
+
+def _asked_by_how_many(view: View, places: list[int]) -> bool:
+    """Whether a word stands behind ``how many``: then it is asked for and no condition."""
+    return any(
+        re.search(r"\bhow\s+many\s+(?:\w+\s+)?$", view.question.text[: view.question.words[i].start], re.I)
+        for i in places
+    )
 
 
 def _take_truths(view: View) -> None:
@@ -197,7 +216,7 @@ def _take_columns(view: View) -> None:
             (words[i].end, c)
             for c in numbers
             for i, w in view.links[c.name].items()
-            if w >= 0.8 and words[i].end <= match.start()
+            if w >= 0.8 and words[i].end <= match.end()
         ]
         right = [
             (-words[i].start, c)
@@ -229,7 +248,12 @@ def _take_absence(view: View) -> None:
     holes = [column for column in view.info.columns if 0 < column.empties < view.info.rows]
     if match is None or not holes:
         return
-    after = [i for i, word in enumerate(view.question.words) if match.end() <= word.start <= match.end() + 30]
+    words = view.question.words
+    after = [i for i, word in enumerate(words) if match.end() <= word.start <= match.end() + 30]
+    if re.search(
+        r"empty|blank|missing|unknown", match[0], re.I
+    ):  # "is the date left empty": the name stands before
+        after += [i for i, word in enumerate(words) if match.start() - 35 <= word.start < match.start()]
     best = max(holes, key=lambda column: sum(view.links[column.name].get(i, 0.0) for i in after))
     linked = any(i in view.links[best.name] for i in after)
     if linked or len(holes) == 1:

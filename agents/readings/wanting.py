@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pointwork.agents.readings import lexicon, moments
 from pointwork.text import STOP_WORDS
 
-MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|marks?|EUR|USD|GBP|CHF|cents?|pence|kronor?|kroner)"
+MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF|cents?|pence|kronor?|kroner)"
 """Currencies in words."""
 
 
@@ -15,7 +15,7 @@ class Wanted:
     """The kind of answer that a question's form asks for.
 
     Attributes:
-        kind: person, place, date, year, time, quantity, money, percent, number, yes-no, phrase.
+        kind: person, place, weekday, date, year, time, quantity, money, percent, number, yes-no, phrase.
         unit: of a quantity; None otherwise.
         noun: stems of the words that say what is asked for (which *channel*, how many *metres*).
         several: how many answers are asked for.
@@ -37,20 +37,26 @@ _FORMS: tuple[tuple[str, str], ...] = (
         r"(?:number|code|no\.?)\b|\b(?:dial|ring up|phone)\b.*\?)",
     ),
     (
+        "time",
+        r"\b(?:by|at|until|from) what time\b|\b(?:what time|which time|at what hour|what hour|at what o'clock)\b",
+    ),
+    (
         "person",
-        r"\b(?:who|whom|whose|which (?:\w+ )?(?:people|persons|members|colleagues)|which "
-        r"(?:person|member|colleague)|"
-        r"name (?:of )?(?:the )?(?:person|man|woman))\b",
+        r"(?<!people )(?<!those )(?<!guests )(?<!members )(?<!anyone )(?<!visitors )(?<!pupils )(?<!students )"
+        r"\b(?:who|whom|whose)\b|\bwhich (?:of the |of our )?(?:\w+ )?(?:people|persons|members|"
+        r"colleagues|teachers)\b|"
+        r"\bwhich (?:person|member|colleague|teacher|pupil|employee|guide|artist|composer|architect|doctor)\b|"
+        r"\bname (?:of )?(?:the )?(?:person|man|woman)\b",
     ),
     ("year", r"\b(?:what|which) years?\b"),
     ("date", r"\b(?:what|which|exact|on what|until which|by which) (?:date|day)\b|\bdate of\b|\bon which day\b"),
-    ("time", r"\b(?:what time|which time|at what hour|what hour|at what o'clock)\b"),
     ("percent", r"\b(?:percentage|percent|per cent|what share|how many %)\b"),
     (
         "money",
         r"\b(?:how much (?:does|do|did|is|are|was|were|will|would|must|money)|what (?:does|do|"
         r"did).*cost|price|fee|fare|"
-        rf"charged?|bill|cost|rent|fine|pay|cheapest|dearest|most expensive|least expensive)\b|\b{MONEY}\b",
+        rf"charged?|bill|cost|rent|fine|pay|cheapest|dearest|most expensive|least expensive|"
+        rf"surcharge|deposit|premium|tariff|toll|wages?|salary)\b|\b{MONEY}\b",
     ),
     ("quantity", r"\bhow (?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large)\b"),
     ("duration", r"\bhow (?:long|old)\b"),
@@ -68,7 +74,7 @@ def wanted(question: str) -> Wanted:
     if lexicon.EXISTS.match(question.strip()) and not open_question:
         return Wanted("yes-no")
     if moments.WEEKDAY.search(question):
-        return Wanted("date")
+        return Wanted("weekday")
     asked = moments.asked_unit(question)
     for kind, pattern in _COMPILED:
         if kind in ("money", "quantity") and asked is not None:
