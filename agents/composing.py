@@ -68,7 +68,20 @@ Steps = list[tuple[str, tuple[int, ...]]]
 
 def compose(text: str) -> Steps | None:
     """The steps of a nested question, or None if it is not nested in a way that is known here."""
-    for rule in (_percent, _than, _between, _part, _shift, _rate, _foremost):
+    for rule in (
+        _percent,
+        _than,
+        _more_than,
+        _age,
+        _until,
+        _between,
+        _part,
+        _shift,
+        _rate,
+        _foremost,
+        _role,
+        _relative,
+    ):
         steps = rule(text)
         if steps is not None:
             return steps
@@ -188,6 +201,113 @@ def _foremost(text: str) -> Steps | None:
     asked = f"Which {match['noun']} {relation} {match['x'].strip()}?"
     rest = f"{text[: match.start()]}{{s1}}{text[match.end() :]}"
     return [(re.sub(r"\s+", " ", asked), ()), (rest, (1,))]
+
+
+_MORE = re.compile(
+    r"\bby\s+how\s+(?:much|many\s+(?P<unit>[\w-]+))\s+(?P<aux>did|does|do|was|is|were|are|has|have)\s+(?P<a>[^?.;]+?)\s+"
+    r"(?P<verb>[a-z]+(?:\s+in)?\s+)?(?:more|less)\s+than\s+(?P<b>[^?.;]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+
+
+def _more_than(text: str) -> Steps | None:
+    """``By how many pounds did the fair bring in more than the walk?``"""
+    match = _MORE.search(text)
+    if match is None or _counts_inside(match["a"] + match["b"]):
+        return None
+    asked = f"How many {match['unit']}" if match["unit"] else "How much"
+    verb = (match["verb"] or "").strip()
+    ask = f"{asked} {match['aux']} {{}} {verb}".rstrip()
+    return [(f"{ask.format(match['a'])}?", ()), (f"{ask.format(match['b'])}?", ()), ("abs({s1} - {s2})", (1, 2))]
+
+
+_AGE = re.compile(
+    r"\bhow\s+old\s+(?:will|was|is|were)\s+(?P<x>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+(?:be\s+)?"
+    r"(?:when|on\s+the\s+day(?:\s+(?:that|when|of))?|at\s+the\s+time\s+of|at)\s+(?P<y>[^?.;]+?)\s*[?.]",
+)
+
+
+def _age(text: str) -> Steps | None:
+    """``How old was Ann when the mill burned?``"""
+    match = _AGE.search(text.replace("How old", "how old"))
+    if match is None or re.search(r"\d", match["y"]):
+        return None
+    return [
+        (f"When was {match['x']} born?", ()),
+        (f"On what date was it: {match['y']}?", ()),
+        ("born {s1}, how old on {s2}?", (1, 2)),
+    ]
+
+
+_UNTIL = re.compile(
+    r"\b(?:from|since|after)\s+(?:the\s+(?:date|day)\s+of\s+)?(?P<a>(?:the|our|her|his|its|their)\s[^?.;,\d]+?),?\s+(?:how\s+many\s+(?P<unit>days|weeks|months|years))"
+    r"\s+(?:were\s+there|was\s+it|is\s+it|are\s+there|went\s+by|passed|lie|did\s+it\s+take|are)\s+(?:until|till|to|before)\s+(?P<b>[^?.;\d]+?)\s*[?.]|"
+    r"\bhow\s+many\s+(?P<unit2>days|weeks|months|years)\s+(?:after|from|since)\s+(?P<a2>[^?.;,\d]+?)\s+(?:was|were|is|did|until|to)\s+(?P<b2>[^?.;\d]+?)\s*[?.]|"
+    r"\bhow\s+many\s+(?P<unit3>days|weeks|months|years)\s+(?:were\s+there|went\s+by|passed|lie|are\s+there|was\s+it|is\s+it)\s+(?:between|from)\s+(?P<a3>[^?.;,\d]+?)\s+(?:and|to|until)\s+(?P<b3>[^?.;\d]+?)\s*[?.]",
+    re.IGNORECASE,
+)
+
+
+def _until(text: str) -> Steps | None:
+    """``How many days passed from the flood to the payment?``"""
+    match = _UNTIL.search(text)
+    if match is None:
+        return None
+    first, second, unit = (match[name] or match[f"{name}2"] or match[f"{name}3"] for name in ("a", "b", "unit"))
+    return [
+        (f"On what date was {first.strip()}?", ()),
+        (f"On what date was {second.strip()}?", ()),
+        (f"how many {unit} between {{s1}} and {{s2}}", (1, 2)),
+    ]
+
+
+_ROLE = re.compile(
+    r"\b(?:the|our)\s+(?P<role>[a-z]+(?:er|or|ist|ant|ian|man|woman)|head|chair|cook|captain|guide|boss)\s+of\s+(?P<x>(?:the\s+|our\s+)?[^?.;,]*?"
+    r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)",
+)
+
+
+def _role(text: str) -> Steps | None:
+    """``In what city was the conductor of the Spring Concert born?``: who that is comes first."""
+    match = _ROLE.search(text)
+    if match is None or match["role"] in (
+        "number",
+        "order",
+        "water",
+        "dinner",
+        "matter",
+        "corner",
+        "number",
+        "letter",
+    ):
+        return None
+    before = text[: match.start()]
+    if not re.search(
+        r"\w{3}",
+        re.sub(r"\b(?:who|whom|what|which|is|was|are|were|name|give|tell|me|the|please)\b", "", before, flags=re.I),
+    ):
+        return None  # that is the question itself
+    return [(f"Who is the {match['role']} of {match['x']}?", ()), (f"{before}{{s1}}{text[match.end() :]}", (1,))]
+
+
+_RELATIVE = re.compile(
+    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?:that|which|who|whom)\s+(?P<x>[^?.;,]*?\b[A-Z][\w'’-]+[^?.;,]*?)(?=\s*[?.;,]|$)"
+)
+
+
+def _relative(text: str) -> Steps | None:
+    """``How heavy is the instrument that Kim Lee has borrowed?``: which that is comes first."""
+    match = _RELATIVE.search(text)
+    if match is None or not re.search(r"\w{3}", text[: match.start()]):
+        return None
+    if re.match(
+        r"\W*(?:what|which|who|name|give|tell)\b(?:\s+(?:is|was|are|were|me))?\s*$", text[: match.start()], re.I
+    ):
+        return None
+    return [
+        (f"Which {match['noun']} is it that {match['x']}?", ()),
+        (f"{text[: match.start()]}{{s1}}{text[match.end() :]}", (1,)),
+    ]
 
 
 def _rate(text: str) -> Steps | None:

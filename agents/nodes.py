@@ -80,7 +80,8 @@ class Nodes:
                 understood = await standalone(state["task"], turns, chat)
                 asked, about = understood or asked, "" if understood else turns[-1].question
                 known = [] if understood and not leans_back(understood) else known
-            planner = Planner(services.capabilities(), fits, chat, services.settings.planner)
+            small = services.sure("planner") == 0.0
+            planner = Planner(services.capabilities(), fits, chat, services.settings.planner, small)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))

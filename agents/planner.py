@@ -43,12 +43,14 @@ class Planner:
         fits: how well a piece of text fits each capability, 0 to 1.
         chat: asks the planner's model.
         settings: of the planner.
+        small: the planner's model is a small one: its plan must fit the agents as well as that of the rules.
     """
 
     capabilities: Mapping[str, str]
     fits: Fits
     chat: Chat
     settings: PlannerSettings
+    small: bool = False
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
@@ -75,12 +77,16 @@ class Planner:
         author = "instant" if len(parts) == 1 else "splitter"
         by_itself = len(parts) == 1 and not report
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
-        if self.settings.mode == "auto" and (by_itself or changed):
+        # a small model plans no better than rules that know the form of the question
+        known = self.small and not report and compose(task) is not None
+        if self.settings.mode == "auto" and (by_itself or changed or known):
             return Plan(tuple(parts), author)
         problems: list[str] = []
         if not by_rules:
             plan = await self._ask(task, report, problems)
-            if plan is not None and not (sure >= SURE and await self._weakest(plan) < NO_FIT):
+            least = NO_FIT if sure >= SURE else 0.0
+            least = max(least, sure - 0.05) if self.small else least
+            if plan is not None and (not least or await self._weakest(plan) >= least):
                 return plan
             if plan is not None:
                 problems.append("the model's plan has a step that no agent fits, the rules' plan has none")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from pointwork.agents.composing import Steps, compose
 from pointwork.agents.plan import MAX_SUBTASKS, Subtask
+from pointwork.agents.readings import moments
 
 _ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+(?=[A-Z\"'(])|;\s+|\n+")
@@ -27,7 +28,7 @@ _VERB = (
 _ORDER = (
     r"(?!(?:in|on|at|by|for|from|to|of|with|as|if|when|while|after|before|until|since|during|under|over|about|into|"
     r"the|an?|this|these|those|its?|he|she|they|we|you|i|there|here|and|or|but|not|all|each|both|every|per)\b)"
-    r"[a-z]+(?<!s)(?<!ed)\s+(?:(?:the|an?|all|each|every|both|any|me|us|my|our|your|its|their|his|her|this|that|these|"
+    r"[a-z]+(?<!s)(?<!ed)(?<!ing)\s+(?:(?:the|an?|all|each|every|both|any|me|us|my|our|your|its|their|his|her|this|that|these|"
     r"those|it|them)\b|\{s|[\"'“])"
 )
 # A part asks if it is a question or begins as an order: "Three friends add a tip" only tells.
@@ -152,7 +153,7 @@ def _with_context(parts: list[str]) -> list[str]:
     joined: list[str] = []
     pending = ""
     for part in parts:
-        if _ASKS.search(part):
+        if _ASKS.search(part) and not (joined and moments.stated_factor(part) and "?" not in part):
             joined.append(f"{pending} {part}".strip())
             pending = ""
         else:

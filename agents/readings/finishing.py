@@ -23,6 +23,9 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
         for text in seen:
             if (call := rule(question, answer, text)) is not None:
                 return call
+    factor = moments.stated_factor(question)
+    if factor is not None:  # "take 3.785 litres to the gallon"
+        return moments.by_factor(*factor[:3], answer)
     if moments.WEEKDAY.search(question) and (day := _date_in(answer)):
         return Reading("date_math", {"operation": "weekday", "date": day, "other": ""}, 1.0)
     asked = moments.asked_unit(question)

@@ -294,7 +294,7 @@ def conversion(text: str) -> Reading | None:
     """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
     factor = stated_factor(text)
     if factor is not None:
-        return _by_factor(*factor)
+        return by_factor(*factor)
     asked = asked_unit(text)
     if asked is None:
         return None
@@ -313,7 +313,7 @@ def conversion(text: str) -> Reading | None:
     return Reading("calculate", {"expression": f"({written}) to {name}"}, 0.6 if others else 1.0)
 
 
-def _by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:
+def by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:
     """A quantity converted with the factor that the question itself states."""
     found = [q for q in quantities(rest) if q[3] in (unit, per)]
     if len(found) != 1:

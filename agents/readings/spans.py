@@ -90,6 +90,8 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
             own = [word for word in said if word not in asked]
             if not own or not text.strip():
                 continue
+            if want.kind == "phrase" and want.noun & set(said):  # "Mirror Room", asked for a room
+                fit *= 1.3
             if want.kind == "person" and len(own) < len(said):  # part of the name stands in the question
                 fit *= 0.6
             score = (
