@@ -325,9 +325,19 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     return Prepared(context=context_shown, tools=(), answer=answer, choices=choices)
 
 
+_DENIES = re.compile(
+    r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|closed)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
 def _outright(want: Wanted, pieces: Sequence[spans.Span], found: Sequence[sentences.Sentence]) -> str:
     """The answer, where a sentence fits and holds pieces of the asked kind: the best of them."""
-    if not pieces or want.kind == "yes-no" or found[0].score < FITTING:
+    if found[0].score < FITTING:
+        return ""
+    if want.kind == "yes-no":
+        return "no" if _DENIES.search(found[0].text) else "yes"
+    if not pieces:
         return ""
     if want.several > 1:
         same = [piece for piece in pieces if piece.sentence.text == pieces[0].sentence.text][: want.several]

@@ -204,7 +204,7 @@ def _amounts(text: str) -> list[Piece]:
     found = _all(_MONEY, text)
     if not found:
         return _all(_NUMBER, text, 0.6)
-    return found + [p for p in _all(_BARE, text, 0.8) if not any(a <= p[1] < b for _, a, b, _ in found)]
+    return found + [p for p in _all(_BARE, text, 0.95) if not any(a <= p[1] < b for _, a, b, _ in found)]
 
 
 def _ids(text: str) -> list[Piece]:
