@@ -313,7 +313,8 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     shown: dict[str, str] = {}
     for piece in pieces[:1]:
         if piece.text not in piece.sentence.text:  # it is whom the sentence before speaks of
-            shown[f"{piece.sentence.before} {piece.sentence.text}"] = piece.sentence.source
+            named = piece.sentence.subject or piece.sentence.before
+            shown[f"{named} {piece.sentence.text}"] = piece.sentence.source
     for sentence in (
         sorted({p.sentence.text: p.sentence for p in pieces[:3]}.values(), key=lambda s: -s.score) + found[:3]
     ):

@@ -203,6 +203,13 @@ _UNIT = (
 )
 
 
+_MONEY_TALK = re.compile(
+    r"\b(?:cost|costs|pay|pays|paid|price|fee|bill|bring|brings|brought|raise[ds]?|earn\w*|worth|spen[dt]|save[ds]?|charge[ds]?|"
+    r"left|money|income|takings|rent|deposit|wage|salary|owe[ds]?|settle[ds]?)\b",
+    re.I,
+)
+
+
 def asked_unit(text: str) -> tuple[str, object] | None:
     """The unit that a question wants its answer in: ``how many miles …``, ``… in knots``, ``… to °F``."""
     patterns = (
@@ -215,6 +222,8 @@ def asked_unit(text: str) -> tuple[str, object] | None:
             name = re.sub(r"^(?:US|degrees?)\s+", "", match[1], flags=re.I)
             for candidate in (name, name.split()[0]):
                 parsed = unit_of(candidate)
+                if candidate.lower() in ("pound", "pounds") and _MONEY_TALK.search(text):
+                    continue
                 if parsed is not None:
                     return candidate, parsed
     return None

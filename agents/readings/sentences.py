@@ -6,7 +6,7 @@ words of like meaning less, by a static embedding.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ CODE = (
 )
 
 # How much the words around a sentence count beside its own, and the embedding beside the words.
+SUBJECT = 0.75
 NEAR, HEADING, MEANING = 0.4, 0.55, 0.9
 
 
@@ -49,6 +50,7 @@ class Sentence:
         passage: the passage it is from.
         before, after: its neighbours, empty at the ends.
         score: how well it fits the question.
+        subject: the sentence that names whom a "she" or "it" at the beginning stands for; empty without one.
     """
 
     text: str
@@ -57,6 +59,7 @@ class Sentence:
     before: str = ""
     after: str = ""
     score: float = 0.0
+    subject: str = ""
 
 
 def sentences(passage: Passage) -> list[Sentence]:
@@ -74,12 +77,18 @@ def sentences(passage: Passage) -> list[Sentence]:
         for a, b in sentence_spans(text)
     ]
     found = _rejoined([piece for piece in found if re.search(r"\w", piece)])
-    return [
-        Sentence(
-            piece, passage.source, passage, found[i - 1] if i else "", found[i + 1] if i + 1 < len(found) else ""
-        )
-        for i, piece in enumerate(found)
-    ]
+    made: list[Sentence] = []
+    named = ""
+    for i, piece in enumerate(found):
+        pronoun = _PRONOUN_FIRST.match(piece) is not None
+        if not pronoun:
+            named = piece
+        before, after = found[i - 1] if i else "", found[i + 1] if i + 1 < len(found) else ""
+        made.append(Sentence(piece, passage.source, passage, before, after, subject=named if pronoun else ""))
+    return made
+
+
+_PRONOUN_FIRST = re.compile(r"(?:[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their)\b")
 
 
 def _lines(passage: Passage) -> list[Sentence]:
@@ -131,11 +140,10 @@ def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], floa
         near = _likeness(surface, f"{sentence.before} {sentence.after}")
         place = f"{sentence.passage.heading} {re.sub(r'[^A-Za-z0-9]+', ' ', sentence.passage.path)}"
         head = _likeness(surface, place)
-        share = sum(weights[w] * max(own[w], HEADING * head[w], NEAR * near[w]) for w in weights)
+        told = _likeness(surface, sentence.subject)
+        share = sum(weights[w] * max(own[w], SUBJECT * told[w], HEADING * head[w], NEAR * near[w]) for w in weights)
         score = share / total + MEANING * max(0.0, float(alike))
-        scored.append(
-            Sentence(sentence.text, sentence.source, sentence.passage, sentence.before, sentence.after, score)
-        )
+        scored.append(replace(sentence, score=score))
     return sorted(scored, key=lambda sentence: -sentence.score)
 
 

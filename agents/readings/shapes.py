@@ -226,6 +226,8 @@ def _superlative(view: View) -> Shape | None:
         nexts.stem if plain and nexts is not None and nexts.stem in lexicon.LAST else word.stem, measure, down
     )
     view.explain(view.links[measure.name])
+    if not plain and nexts is not None and not any(at + 1 in links for links in view.links.values()):
+        view.explain([at + 1], 0.6)  # "the longest playing time": it only says which dimension
     if asked is None or asked.name == measure.name:
         if measure.kind == "number" and _grouped_by(view) is None:
             return {"aggregate": "max" if order == "desc" else "min", "column": measure.name}, None, False
@@ -304,6 +306,9 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
         )
         for c in ranked
     }
+    if words[at].stem in lexicon.stems("longest shortest"):  # people serve long, things last long
+        person = any(word.text.lower() in ("who", "whose", "whom") for word in words)
+        own = [c for c in own if (c.kind == "date") == person] or own
     if own and not plain:
         return max(own, key=lambda c: near[c.name]), len(own) == 1
     soft = [c for c in ranked if near[c.name] > 0 and c != asked]

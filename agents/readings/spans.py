@@ -80,7 +80,10 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
             break
         pieces = _pieces(want, sentence.text)
         if want.kind == "person" and not pieces and _PRONOUN.search(sentence.text):  # whom the sentence speaks of
-            found_before = [(text, 0, 0, 0.95 * fit) for text, _, _, fit in _pieces(want, sentence.before)[:1]]
+            found_before = [
+                (text, 0, 0, 0.95 * fit)
+                for text, _, _, fit in _pieces(want, sentence.subject or sentence.before)[:1]
+            ]
             pieces = found_before
         bounds = sorted((start, end) for _, start, end, _ in pieces)
         named = bool(want.noun & stems_of(sentence.text))  # it speaks of what is asked for
@@ -202,9 +205,10 @@ def _weekdays(text: str) -> list[Piece]:
 def _amounts(text: str) -> list[Piece]:
     """Money; in a list the currency is said once: ``2,840 crowns, Callow 3,150``."""
     found = _all(_MONEY, text)
+    taken = [(a, b) for _, a, b, _ in found] + [(date.start, date.end) for date in Question(text).dates]
     if not found:
-        return _all(_NUMBER, text, 0.6)
-    return found + [p for p in _all(_BARE, text, 0.95) if not any(a <= p[1] < b for _, a, b, _ in found)]
+        return [p for p in _all(_NUMBER, text, 0.75) if not any(a <= p[1] < b for a, b in taken)]
+    return found + [p for p in _all(_BARE, text, 0.95) if not any(a <= p[1] < b for a, b in taken)]
 
 
 def _ids(text: str) -> list[Piece]:
