@@ -339,6 +339,7 @@ def _asked(view: View, at: int | None = None) -> Column | None:
         if i + 1 < len(words)
         and words[i].text.lower() in ("which", "what")
         and (words[i + 1].text.lower() in _THINGS or words[i + 1].stem in rows)
+        and not any(c.kind == "text" and view.links[c.name].get(i + 1, 0.0) == 1.0 for c in open_columns)
     ]
     if thing and (named := _row_name(view)) is not None and named in open_columns:
         return named
