@@ -5,15 +5,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import exists, func, insert, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
-from pointwork.router.core import Core, Judged
+from pointwork.errors import UsageError
+from pointwork.router.asking import Judged
+from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.store import Store, new_id, tables
 
 Array = npt.NDArray[np.float64]
 Row = dict[str, Any]
+
+# Newest versions that are kept.
+KEPT = 8
+# Load, latency, success and remaining budget where a log does not say.
+UNKNOWN_STATE = (0.0, 0.33, 0.5, 1.0)
 
 
 class Log:
@@ -103,6 +110,24 @@ class Log:
             .order_by(table.c.created, table.c.clock)
         )
 
+    def decisions_of(self, run_id: str) -> list[str]:
+        """Ids of this router's decisions for a run, in order."""
+        table = tables.decisions
+        rows = self.store.rows(
+            select(table.c.id)
+            .where(table.c.router == self.router, table.c.run_id == run_id)
+            .order_by(table.c.created, table.c.clock)
+        )
+        return [str(row["id"]) for row in rows]
+
+    def arms(self) -> list[str]:
+        """Names of all arms that decisions of this router could fall on."""
+        table = tables.decisions
+        names: dict[str, None] = {}
+        for row in self.store.rows(select(table.c.candidates, table.c.arm).where(table.c.router == self.router)):
+            names |= dict.fromkeys((*row["candidates"], row["arm"]))
+        return list(names)
+
     def outcomes_after(self, cursor: int) -> list[Row]:
         """Outcomes of this router's decisions with row ids above ``cursor``, in order."""
         outcomes, decisions = tables.outcomes, tables.decisions
@@ -128,34 +153,110 @@ class Log:
         """Write a version and make it the live one. Returns its number."""
         table = tables.router_versions
         with self.store.write() as connection:
+            live = connection.execute(
+                select(table.c.id, table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
+            ).first()
+            before: Mapping[str, Any] = {} if live is None or live.metrics is None else live.metrics
+            if before.get("promotion"):  # what was promoted goes on learning
+                metrics = {**metrics, "promotion": before["promotion"]}
+            version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
+            _prune(connection, self.router)
+        return version
+
+    def propose(self, state: bytes, policy: str, clock: int, now: float, metrics: Mapping[str, Any]) -> int:
+        """Write a version that passed its trial and make it the live one, until ``roll_back``."""
+        table = tables.router_versions
+        with self.store.write() as connection:
             newest = connection.execute(
                 select(func.max(table.c.version)).where(table.c.router == self.router)
             ).scalar()
-            parent = connection.execute(
-                select(table.c.id).where(table.c.router == self.router, table.c.live.is_(True))
-            ).scalar()
-            version = int(newest or 0) + 1
-            promoted = connection.execute(
-                select(table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
-            ).scalar()
-            if promoted and promoted.get("promoted"):  # what was promoted goes on learning
-                metrics = {**metrics, "promoted": True}
-            connection.execute(update(table).where(table.c.router == self.router).values(live=False))
-            connection.execute(
-                insert(table).values(
-                    id=new_id("rv"),
-                    router=self.router,
-                    version=version,
-                    policy=core.policy.name,
-                    state=state,
-                    clock=core.clock,
-                    parent_id=parent,
-                    metrics=dict(metrics),
-                    live=True,
-                    created=now,
-                )
+            promotion = int(newest or 0) + 1
+            metrics = {**metrics, "promotion": promotion}
+            return self._insert(connection, state, policy, clock, now, metrics, live=True)
+
+    def _insert(
+        self,
+        connection: Connection,
+        state: bytes,
+        policy: str,
+        clock: int,
+        now: float,
+        metrics: Mapping[str, Any],
+        *,
+        live: bool,
+    ) -> int:
+        table = tables.router_versions
+        mine = table.c.router == self.router
+        newest = connection.execute(select(func.max(table.c.version)).where(mine)).scalar()
+        parent = connection.execute(select(table.c.id).where(mine, table.c.live.is_(True))).scalar()
+        version = int(newest or 0) + 1
+        connection.execute(update(table).where(mine).values(live=False))
+        connection.execute(
+            insert(table).values(
+                id=new_id("rv"),
+                router=self.router,
+                version=version,
+                policy=policy,
+                state=state,
+                clock=clock,
+                parent_id=parent,
+                metrics=dict(metrics),
+                live=live,
+                created=now,
             )
+        )
         return version
+
+    def roll_back(self) -> int:
+        """Make the newest version from before the present promotion the live one. Returns its number.
+
+        Raises:
+            UsageError: there is none.
+        """
+        table = tables.router_versions
+        live = self.live()
+        promotion = 0 if live is None else promotion_of(live)
+        if live is None or not promotion:
+            raise UsageError(f"nothing was promoted for router {self.router!r}: there is nothing to roll back")
+        for row in self.versions():
+            if row["version"] < promotion and promotion_of(row) != promotion:
+                with self.store.write() as connection:
+                    mine = table.c.router == self.router
+                    connection.execute(update(table).where(mine).values(live=False))
+                    chosen = mine & (table.c.version == row["version"])
+                    connection.execute(update(table).where(chosen).values(live=True))
+                return int(row["version"])
+        raise UsageError(f"the version from before the promotion of router {self.router!r} is no longer kept")
+
+    def versions(self) -> list[Row]:
+        """All versions but their state, newest first."""
+        table = tables.router_versions
+        columns = [column for column in table.c if column.name != "state"]
+        return self.store.rows(
+            select(*columns).where(table.c.router == self.router).order_by(table.c.version.desc())
+        )
+
+
+def promotion_of(version: Mapping[str, Any]) -> int:
+    """Number of the version by whose promotion this one came, 0 if by none."""
+    metrics: Mapping[str, Any] = version["metrics"] or {}
+    return int(metrics.get("promotion", 0))
+
+
+def _prune(connection: Connection, router: str) -> None:
+    """Drop all but the newest versions, the live one, and the last before each promotion."""
+    table = tables.router_versions
+    rows = connection.execute(
+        select(table.c.version, table.c.metrics, table.c.live)
+        .where(table.c.router == router)
+        .order_by(table.c.version.desc())
+    ).all()
+    lines: set[int] = set()
+    for place, row in enumerate(rows):
+        line = promotion_of({"metrics": row.metrics})
+        if place >= KEPT and not row.live and line in lines:
+            connection.execute(delete(table).where(table.c.router == router, table.c.version == row.version))
+        lines.add(line)
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
@@ -170,42 +271,49 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
     None: the arm is not known here, or the context can not be put together.
     """
     slot = core.slots.get(row["arm"])
-    context, scores = row["context"], row["scores"]
-    # logs of other routers come without context and scores
-    if slot is None or row["arm"] not in context.get("arms", {}) or row["arm"] not in scores:
+    if slot is None:
         return None
-    given = len(row["context"]["text"]) if str(row["features_version"]).startswith("given") else None
+    context: Mapping[str, Any] = row["context"]
+    scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
+    inner: list[float] = context.get("text") or []
+    given = len(inner) if str(row["features_version"]).startswith("given") else None
+    if given == 0 or (given is None and not row["text"] and row["features_version"] == "none"):
+        return None
     if core.features is None:
         core.prepare(given)
     features = core.features
     assert features is not None
     if row["features_version"] == features.version:
-        inner = np.array(row["context"]["text"], np.float64)
+        vector = np.array(inner, np.float64)
     elif row["text"] and features.embedder is not None:
-        inner = features.of_text(row["text"])
+        vector = features.of_text(row["text"])
     else:
         return None
-    state = np.array([row["context"]["arms"][row["arm"]]], np.float64)
-    mine = row["scores"][row["arm"]]
+    # logs of other routers come without the arms' state and without scores
+    state = np.array([context.get("arms", {}).get(row["arm"], UNKNOWN_STATE)], np.float64)
+    prior = core.estimates.prior[slot].tolist()
+    expected = core.arms[slot].expected_usd
+    mine: dict[str, Any] = {"mean": prior[0], "log_cost": prior[1], "log_seconds": prior[2], "cost": expected}
+    mine |= scores.get(row["arm"], {})
     return Pending(
         slot=slot,
         clock=int(row["clock"]),
         created=float(row["created"]),
-        context=features.contexts(inner, state)[0],
+        context=features.contexts(vector, state)[0],
         mean=float(mine["mean"]),
         log_cost=float(mine["log_cost"]),
         log_seconds=float(mine["log_seconds"]),
         width=float(mine.get("width", 0.0)),
         ignorance=float(mine.get("ignorance", 1.0)),
-        unsure=float(mine.get("unsure", 0.0)),
+        unsure=float(mine.get("unsure", 1.0)),
         charged=float(mine["cost"]),
     )
 
 
 def look_back(row: Mapping[str, Any], core: Core) -> None:
     """Let the pacer see a logged decision as it was seen when it was made."""
-    scores = row["scores"]
-    known = [name for name in scores if name in core.slots]
+    scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
+    known = [name for name in scores if name in core.slots and "score" in scores[name]]
     if not known:
         return
     value = np.array([float(scores[name]["score"]) + float(scores[name]["price"]) for name in known])

@@ -21,6 +21,7 @@ from pointwork.router.features import Array, as_features, share
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
+from pointwork.router.versioned import Versioned
 
 if TYPE_CHECKING:
     from pointwork.router.link import Link
@@ -32,7 +33,7 @@ REPLAY_LONG = 500
 TEXT_DIMS = 128
 
 
-class Router:
+class Router(Versioned):
     """Chooses among arms by a contextual bandit.
 
     Every decision is drawn from a distribution that is kept whole. Safe to share between threads; routers of the
@@ -92,7 +93,7 @@ class Router:
         self._lock = threading.RLock()
         self._time = time_source
         self._last = 0.0
-        self._link: Link | None = None
+        self._link = None
         self._unpublished = 0
         self._ask = Ask()
 
@@ -104,13 +105,15 @@ class Router:
 
     def _continue(self, link: "Link", arms: Sequence[Arm]) -> None:
         """Go on from the live version in the store and what was logged after it."""
+        from pointwork.router.log import promotion_of
+
         live, fresh = link.log.live(), self._core
         if live is not None:
             where = f"version {live['version']} of router {self.name!r}"
             meta, arrays = persistence.read(live["state"], where)
             if meta["embedder"] == fresh.embedder.version:
                 # what was promoted brings its own policy; else the one that was asked for goes on
-                promoted = was_promoted(live)
+                promoted = promotion_of(live) > 0
                 self._core = persistence.build(
                     {**meta, "settings": asdict(fresh.settings), "budget": fresh.pacer.budget},
                     arrays,
@@ -329,25 +332,19 @@ class Router:
             router._open(store).at_the_end(router._now())
         return router
 
-    def checkpoint(self) -> int:
-        """Write the state to the store as a new version and make it the live one.
-
-        Returns:
-            Its number.
+    @classmethod
+    def of_log(cls, store: "str | Store", name: str) -> "Router":
+        """A router of the arms that a log names, such as one that was imported.
 
         Raises:
-            UsageError: the router has no store.
-            StoreError: the store refused.
+            UsageError: the store has no decisions of this router.
         """
-        link = self._link
-        if link is None:
-            raise UsageError(f"router {self.name!r} has no store to write a version to")
-        with self._lock:
-            self.sync()
-            extra = {"cursor": link.cursor, "synced": link.synced}
-            state = persistence.dump(self._core, extra, flying_only=True)
-            self._unpublished = 0
-            return link.log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
+        from pointwork.router.link import Link
+
+        names = Link(store, name).log.arms()
+        if not names:
+            raise UsageError(f"the store has no decisions of a router {name!r}")
+        return cls([Arm(arm) for arm in names], "static", store=store, name=name)
 
     def explain(self, what: str) -> list[dict[str, Any]]:
         """Why: one row per arm, best first.
@@ -380,12 +377,6 @@ class Router:
         if row is None:
             raise UsageError(f"router {self.name!r} has kept no decision {decision_id!r}")
         return rows_then(row["arm"], row["propensities"], row["scores"])
-
-
-def was_promoted(version: Mapping[str, Any]) -> bool:
-    """Whether a version went live by ``promote``, so that its own policy is to be used."""
-    metrics: Mapping[str, Any] = version["metrics"] or {}
-    return bool(metrics.get("promoted"))
 
 
 def text_features() -> Embedder:

@@ -8,6 +8,7 @@ from pointwork.errors import UsageError
 from pointwork.router.policies.base import Array, View, best_of, scores_of
 
 ALPHA = 0.7
+DOUBT = 2.0
 
 
 class LinUCB:
@@ -34,6 +35,7 @@ class LinUCB:
         return self.alpha
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        bonus = self.alpha * view.width
+        # an arm that looks worse than the floor by chance is not tried again, so doubt must weigh more there
+        bonus = (self.alpha if view.least is None else max(self.alpha, DOUBT)) * view.width
         scores = scores_of(view, view.mean + bonus)
         return scores, bonus, best_of(scores)

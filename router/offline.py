@@ -1,0 +1,244 @@
+"""What another policy would have earned, from the log of this one; and whether that is proof enough to change.
+
+Estimators over n logged decisions with context x, arm a drawn with propensity p, outcome r, and a target policy π:
+
+    IPS    mean of w·r,  w = π(a|x)/p                         (Horvitz and Thompson, 1952)
+    SNIPS  Σ w·r / Σ w                                        (Swaminathan and Joachims, 2015)
+    DR     mean of Σ_b π(b|x)·q̂(x, b) + w·(r − q̂(x, a))      (Dudík, Langford, Li, 2011)
+
+q̂ is a ridge per arm on the context, fitted on the folds that a decision is not in. Intervals are percentiles of a
+bootstrap over decisions. A log can not answer about arms that it never drew: where π puts more than
+``UNSUPPORTED`` of its probability on arms with propensity 0, or the effective sample size (Σw)²/Σw² is under
+``LEAST_ESS``, there is no number but a reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.errors import UsageError
+
+Array = npt.NDArray[np.float64]
+
+LEAST = 50  # decisions with an outcome
+LEAST_ESS = 30.0
+UNSUPPORTED = 0.01
+FOLDS = 4
+RESAMPLES = 1000
+COST_SLACK = 1.02
+_RIDGE = 2.0
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Decisions with their outcomes; n of them, K arms.
+
+    Attributes:
+        names: of the arms.
+        contexts: (n, d), what q̂ is fitted on; d may be 0.
+        chosen: (n,), index of the arm.
+        propensities: (n, K), 0 for arms that could not be drawn.
+        quality: (n,). usd: (n,), NaN where unknown.
+    """
+
+    names: Sequence[str]
+    contexts: Array
+    chosen: npt.NDArray[np.intp]
+    propensities: Array
+    quality: Array
+    usd: Array
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a log says about a policy.
+
+    Attributes:
+        decisions: that were used. ess: effective sample size of the weights.
+        unsupported: mean probability that the policy puts on arms which could not be drawn.
+        refused: why there is no estimate, or "".
+        quality: by estimator: ``ips``, ``snips``, ``dr``; usd: the same of US dollars, where known.
+        logged: mean quality and US dollars of what was done.
+    """
+
+    decisions: int
+    ess: float
+    unsupported: float
+    refused: str = ""
+    quality: dict[str, Interval] = field(default_factory=dict[str, Interval])
+    usd: dict[str, Interval] = field(default_factory=dict[str, Interval])
+    logged: tuple[float, float] = (float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one policy has proved better than another.
+
+    Attributes:
+        passed: it may go live.
+        reasons: what speaks against it.
+        gain: paired doubly robust difference of quality; ``low`` is the one-sided 99 % bound.
+        dearer: paired doubly robust difference of cost to 1.02 × the live one's, US dollars; ``low`` as above.
+        new, live: what the log says about each.
+    """
+
+    passed: bool
+    reasons: tuple[str, ...]
+    gain: Interval
+    dearer: Interval
+    new: Report
+    live: Report
+
+
+def evaluate(log: Logged, target: Array, *, seed: int = 0, resamples: int = RESAMPLES) -> Report:
+    """Estimate what a policy would have earned.
+
+    Args:
+        log: what was done.
+        target: (n, K), the policy's probabilities.
+        seed, resamples: of the bootstrap.
+
+    Raises:
+        UsageError: the probabilities do not fit the log.
+    """
+    weights, ess, unsupported, refused = _weigh(log, target)
+    known = np.isfinite(log.usd)
+    logged = (float(log.quality.mean()), float(log.usd[known].mean()) if known.any() else float("nan"))
+    if refused:
+        return Report(len(log), ess, unsupported, refused, logged=logged)
+    rng = np.random.default_rng(seed)
+    quality = _intervals(log, target, weights, log.quality, rng, resamples)
+    usd = _intervals(log, target, weights, log.usd, rng, resamples) if known.all() else {}
+    return Report(len(log), ess, unsupported, "", quality, usd, logged)
+
+
+def compare(log: Logged, new: Array, live: Array, *, seed: int = 0, resamples: int = RESAMPLES) -> Verdict:
+    """Whether ``new`` is better than ``live``: the gate of promotion.
+
+    The paired difference in quality must be positive at a one-sided 99 % bound, and the cost not significantly
+    above 1.02 × the live one's. (Comparing a bound with the live one's point estimate would promote equals.)
+
+    Args:
+        log: decisions that neither has learnt from.
+        new, live: (n, K), their probabilities.
+        seed, resamples: of the bootstrap.
+    """
+    reports = [evaluate(log, target, seed=seed, resamples=200) for target in (new, live)]
+    none = Interval(float("nan"), float("nan"), float("nan"))
+    refused = [
+        f"{who}: {report.refused}" for who, report in zip(("new", "live"), reports, strict=True) if report.refused
+    ]
+    if refused:
+        return Verdict(False, tuple(refused), none, none, *reports)
+    rng = np.random.default_rng(seed)
+    fitted = _fit(log, log.quality)
+    gains = _terms(log, new, log.quality, fitted) - _terms(log, live, log.quality, fitted)
+    gain = _bound(gains, rng, resamples)
+    reasons: list[str] = []
+    if np.allclose(new, live, atol=1e-12):
+        reasons.append("it decides as the live one does")
+    elif gain.low <= 0.0:
+        reasons.append(f"its gain in quality is {gain.value:+.4f}, but may be {gain.low:+.4f} (one-sided 99 %)")
+    dearer = none
+    if np.isfinite(log.usd).all():
+        fitted = _fit(log, log.usd)
+        dearer = _bound(
+            _terms(log, new, log.usd, fitted) - COST_SLACK * _terms(log, live, log.usd, fitted), rng, resamples
+        )
+        if dearer.low > 0.0:
+            reasons.append(f"it costs {dearer.value:.3g} USD per request more than {COST_SLACK} × the live one")
+    return Verdict(not reasons, tuple(reasons), gain, dearer, *reports)
+
+
+def _weigh(log: Logged, target: Array) -> tuple[Array, float, float, str]:
+    if target.shape != log.propensities.shape:
+        raise UsageError(f"probabilities have shape {target.shape}, the log {log.propensities.shape}")
+    if len(log) and not np.allclose(target.sum(axis=1), 1.0, atol=1e-6):
+        raise UsageError("the policy's probabilities do not sum to 1")
+    rows = np.arange(len(log))
+    drawn = log.propensities[rows, log.chosen]
+    if (drawn <= 0).any():
+        raise UsageError("the log has decisions whose arm had propensity 0: they can not have been drawn")
+    weights = target[rows, log.chosen] / drawn
+    total = float((weights**2).sum())
+    ess = float(weights.sum()) ** 2 / total if total else 0.0
+    outside = float((target * (log.propensities <= 0)).sum(axis=1).mean()) if len(log) else 0.0
+    refused = ""
+    if len(log) < LEAST:
+        refused = f"{len(log)} decisions with a known quality are too few; {LEAST} are needed"
+    elif outside > UNSUPPORTED:
+        worst = (target * (log.propensities <= 0)).sum(axis=0)
+        refused = (
+            f"{outside:.0%} of its choices are arms that the log could not draw there (most: "
+            f"{log.names[int(worst.argmax())]}): log with exploration first"
+        )
+    elif ess < LEAST_ESS:
+        refused = (
+            f"the log is too unlike it: {len(log)} decisions are worth {ess:.0f} of its own; "
+            f"{LEAST_ESS:.0f} are needed"
+        )
+    return weights, ess, outside, refused
+
+
+def _intervals(
+    log: Logged, target: Array, weights: Array, outcome: Array, rng: np.random.Generator, resamples: int
+) -> dict[str, Interval]:
+    robust = _terms(log, target, outcome, _fit(log, outcome))
+    weighted = weights * outcome
+    draws = rng.integers(0, len(log), (resamples, len(log)))
+    ips, mass = weighted[draws].mean(axis=1), weights[draws].mean(axis=1)
+    return {
+        "ips": _percentiles(float(weighted.mean()), ips),
+        "snips": _percentiles(float(weighted.sum() / weights.sum()), ips / np.maximum(mass, 1e-12)),
+        "dr": _percentiles(float(robust.mean()), robust[draws].mean(axis=1)),
+    }
+
+
+def _percentiles(value: float, draws: Array) -> Interval:
+    low, high = (float(edge) for edge in np.percentile(draws, (2.5, 97.5)))
+    return Interval(value, low, high)
+
+
+def _bound(terms: Array, rng: np.random.Generator, resamples: int) -> Interval:
+    """Mean with its one-sided 99 % bounds."""
+    means = terms[rng.integers(0, len(terms), (resamples, len(terms)))].mean(axis=1)
+    low, high = (float(edge) for edge in np.percentile(means, (1.0, 99.0)))
+    return Interval(float(terms.mean()), low, high)
+
+
+def _terms(log: Logged, target: Array, outcome: Array, fitted: Array) -> Array:
+    """What each decision adds to the doubly robust estimate, (n,)."""
+    rows = np.arange(len(log))
+    weights = target[rows, log.chosen] / log.propensities[rows, log.chosen]
+    return (target * fitted).sum(axis=1) + weights * (outcome - fitted[rows, log.chosen])
+
+
+def _fit(log: Logged, outcome: Array) -> Array:
+    """q̂ of every decision and arm, (n, K), from the other folds."""
+    count, features = len(log), np.column_stack((np.ones(len(log)), log.contexts))
+    fitted = np.empty(log.propensities.shape)
+    fold = np.arange(count) % FOLDS
+    for part in range(FOLDS):
+        inside, outside = fold == part, fold != part
+        usual = float(outcome[outside].mean())
+        for arm in range(len(log.names)):
+            mine = outside & (log.chosen == arm)
+            x, y = features[mine], outcome[mine] - usual
+            gram = x.T @ x + _RIDGE * np.eye(features.shape[1])
+            gram[0, 0] += 1.0 - _RIDGE
+            fitted[inside, arm] = usual + features[inside] @ np.linalg.solve(gram, x.T @ y)
+    return fitted

@@ -1,0 +1,158 @@
+"""Trying a policy on what a router has logged, and making it live when it has proved its gain.
+
+A candidate learns from the older part of the log and is judged on the newer: decisions that it has not seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pointwork.errors import UsageError
+from pointwork.router import offline, persistence
+from pointwork.router.asking import Ask
+from pointwork.router.core import Core
+from pointwork.router.decisions import Outcome
+from pointwork.router.log import Log, outcome_of
+from pointwork.router.offline import Logged, Report, Verdict
+from pointwork.router.policies import Policy, make
+from pointwork.router.replay import take_in
+
+Array = npt.NDArray[np.float64]
+Row = Mapping[str, Any]
+
+# Part of the log that a candidate learns from.
+TRAIN = 0.5
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate that was judged.
+
+    Attributes:
+        policy: its name. trained, judged: numbers of decisions.
+        report: what it would have earned. verdict: against the live one.
+        state: the candidate, to be made live.
+    """
+
+    policy: str
+    trained: int
+    judged: int
+    report: Report
+    verdict: Verdict
+    state: bytes
+
+
+def run_trial(
+    log: Log, live: Core, policy: str | Policy, options: Mapping[str, object] | None, train: float
+) -> Trial:
+    """Train a candidate on the older part of the log, and judge it on the newer.
+
+    Args:
+        log: of the router. live: the router's state, which stays as it is.
+        policy, options: the candidate's. train: share of the decisions that it learns from.
+
+    Raises:
+        UsageError: the log has no decisions, or ``train`` is not a share.
+    """
+    if not 0.0 <= train < 1.0:
+        raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
+    decisions, outcomes = log.decisions_after(0.0), log.outcomes_after(0)
+    if not decisions:
+        raise UsageError(f"router {log.router!r} has logged no decisions to replay")
+    split = int(train * len(decisions))
+    older, newer = decisions[:split], decisions[split:]
+    cores = [_fresh(live, make(policy, options)), _fresh(live, live.policy)]
+    known = {row["id"] for row in older}
+    for core in cores:
+        take_in(core, older, [row for row in outcomes if row["decision_id"] in known], lambda _: None)
+    said = outcomes_by_decision(outcomes)
+    judged = [row for row in newer if _usable(row, said.get(row["id"]), live)]
+    names = [arm.name for arm in live.arms]
+    logged = table_of(judged, said, names, live.features.inner if live.features else 0)
+    new, old = (_probabilities(core, judged, names) for core in cores)
+    report = offline.evaluate(logged, new)
+    verdict = offline.compare(logged, new, old)
+    last = newer[0]["created"] - 1e-6 if newer else 0.0
+    state = persistence.dump(cores[0], {"cursor": 0 if not older else _last(outcomes, known), "synced": last})
+    return Trial(cores[0].policy.name, split, len(judged), report, verdict, state)
+
+
+def outcomes_by_decision(outcomes: Sequence[Row]) -> dict[str, Outcome]:
+    """All that is known of each decision."""
+    said: dict[str, Outcome] = {}
+    for row in outcomes:
+        before, now = said.get(row["decision_id"]), outcome_of(row)
+        said[row["decision_id"]] = now if before is None else before.merged(now)
+    return said
+
+
+def table_of(rows: Sequence[Row], said: Mapping[str, Outcome], names: Sequence[str], dims: int) -> Logged:
+    """Logged decisions as arrays; those without a context of ``dims`` numbers have zeros."""
+    index = {name: i for i, name in enumerate(names)}
+    contexts, propensities = np.zeros((len(rows), dims)), np.zeros((len(rows), len(names)))
+    quality, usd = np.zeros(len(rows)), np.full(len(rows), np.nan)
+    for number, row in enumerate(rows):
+        inner: list[float] = row["context"].get("text") or []
+        if len(inner) == dims:
+            contexts[number] = inner
+        for name, p in row["propensities"].items():
+            propensities[number, index[name]] = p
+        outcome = said[row["id"]]
+        quality[number] = outcome.target or 0.0
+        usd[number] = np.nan if outcome.usd is None else outcome.usd
+    chosen = np.array([index[row["arm"]] for row in rows], np.intp)
+    return Logged(names, contexts, chosen, propensities, quality, usd)
+
+
+def _last(outcomes: Sequence[Row], known: set[str]) -> int:
+    """Newest outcome row before the first that belongs to a decision not learnt from."""
+    last = 0
+    for row in outcomes:
+        if row["decision_id"] not in known:
+            break
+        last = int(row["id"])
+    return last
+
+
+def _fresh(live: Core, policy: Policy) -> Core:
+    core = Core(live.arms, policy, live.pacer.budget, 0, live.settings, live.embedder)
+    core.active = list(live.active)
+    core.arms_changed()
+    if live.features is not None:
+        core.prepare(None if live.features.embedder is not None else live.features.given)
+    return core
+
+
+def _usable(row: Row, outcome: Outcome | None, live: Core) -> bool:
+    return (
+        outcome is not None
+        and outcome.target is not None
+        and row["arm"] in row["propensities"]
+        and all(name in live.slots for name in row["propensities"])
+        and live.features is not None
+    )
+
+
+def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str]) -> Array:
+    """What a frozen router would do at each decision, (n, K)."""
+    index = {name: i for i, name in enumerate(names)}
+    target = np.zeros((len(rows), len(names)))
+    features = core.features
+    assert features is not None
+    for number, row in enumerate(rows):
+        candidates = list(row["propensities"])
+        slots = np.array([core.slots[name] for name in candidates], np.intp)
+        inner: list[float] = row["context"].get("text") or []
+        if row["features_version"] == features.version and len(inner) == features.inner:
+            vector = np.array(inner, np.float64)
+        elif row["text"] and features.embedder is not None:
+            vector = features.of_text(row["text"])
+        else:
+            vector = np.zeros(features.inner)
+        judged = core.judge(slots, vector, False, Ask(), float(row["created"]), look_only=True)
+        for name, p in zip(judged.names, judged.probabilities.tolist(), strict=True):
+            target[number, index[name]] += p
+    return target / target.sum(axis=1, keepdims=True)

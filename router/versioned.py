@@ -1,0 +1,133 @@
+"""A router's versions in the store: checkpoints, trials of other policies, promotion and the way back."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pointwork.errors import UsageError
+from pointwork.router import persistence
+from pointwork.router.core import Core
+from pointwork.router.policies import Policy
+
+if TYPE_CHECKING:
+    from pointwork.router.link import Link
+    from pointwork.router.trial import Trial
+
+
+class Versioned:
+    """The part of ``Router`` that deals with versions."""
+
+    name: str
+    _core: Core
+    _lock: threading.RLock
+    _link: "Link | None"
+    _unpublished: int
+
+    def _now(self) -> float:
+        raise NotImplementedError
+
+    def sync(self) -> int:
+        """Take in what the store has that this router has not seen."""
+        raise NotImplementedError
+
+    def checkpoint(self) -> int:
+        """Write the state to the store as a new version and make it the live one.
+
+        Returns:
+            Its number.
+
+        Raises:
+            UsageError: the router has no store.
+            StoreError: the store refused.
+        """
+        link = self._link
+        if link is None:
+            raise UsageError(f"router {self.name!r} has no store to write a version to")
+        with self._lock:
+            self.sync()
+            extra = {"cursor": link.cursor, "synced": link.synced}
+            state = persistence.dump(self._core, extra, flying_only=True)
+            self._unpublished = 0
+            return link.log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
+
+    def replay(
+        self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5
+    ) -> "Trial":
+        """What another policy would have earned, by what this router has logged.
+
+        Args:
+            policy, policy_options: as for a router.
+            train: the part of the decisions, the oldest, that it learns from; it is judged on the others.
+
+        Raises:
+            UsageError: the router has no store, or has logged nothing.
+        """
+        from pointwork.router.trial import run_trial
+
+        link = self._stored("to replay")
+        with self._lock:
+            self.sync()
+            return run_trial(link.log, self._core, policy, policy_options, train)
+
+    def promote(
+        self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5
+    ) -> "Trial":
+        """Make another policy live, if the log proves it better: see ``offline.compare``. Arguments as ``replay``.
+
+        Returns:
+            The trial; ``trial.verdict.passed`` says whether it is live now, ``trial.verdict.reasons`` why not.
+
+        Raises:
+            UsageError: the router has no store, or has logged nothing.
+        """
+        trial = self.replay(policy, policy_options, train=train)
+        if trial.verdict.passed:
+            link = self._stored("to promote")
+            with self._lock:
+                self.checkpoint()  # what rollback returns to
+                gain = trial.verdict.gain
+                metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
+                link.log.propose(trial.state, trial.policy, trial.trained, self._now(), metrics)
+                self._reload(link)
+        return trial
+
+    def rollback(self) -> int:
+        """Return to the version from before the last promotion. Returns its number.
+
+        Raises:
+            UsageError: the router has no store, or nothing was promoted.
+        """
+        link = self._stored("to roll back")
+        with self._lock:
+            version = link.log.roll_back()
+            self._reload(link)
+            return version
+
+    def versions(self) -> list[dict[str, Any]]:
+        """Versions in the store, newest first: number, policy, clock, live, when, metrics."""
+        return self._stored("to list").log.versions()
+
+    def _stored(self, what: str) -> "Link":
+        if self._link is None:
+            raise UsageError(f"router {self.name!r} has no store, so there is nothing {what}")
+        return self._link
+
+    def _reload(self, link: "Link") -> None:
+        live = link.log.live()
+        assert live is not None
+        meta, arrays = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
+        core = self._core
+        self._core = persistence.build(
+            {**meta, "settings": asdict(core.settings), "budget": core.pacer.budget},
+            arrays,
+            f"version {live['version']}",
+            core.embedder,
+            None,
+        )
+        link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+        self.sync()
+
+    def decisions_of(self, run_id: str) -> list[str]:
+        """Ids of this router's decisions for a run, in order; none without a store."""
+        return [] if self._link is None else self._link.log.decisions_of(run_id)

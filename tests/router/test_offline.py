@@ -1,0 +1,155 @@
+"""Estimates from logs: right on average, honest about what they can not say; the gate and the way back."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pointwork.errors import UsageError
+from pointwork.router import Arm, Outcome, Router
+from pointwork.router.offline import Logged, compare, evaluate
+from pointwork.store import Store
+
+Array = npt.NDArray[np.float64]
+NAMES = ("a", "b", "c")
+
+
+def world(count: int, seed: int) -> tuple[Array, Array, Array]:
+    """Contexts (n, 3), true quality (n, 3) and cost (n, 3) of three arms."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(count, 3))
+    quality = 1 / (1 + np.exp(-contexts - np.array([0.0, 0.3, -0.3])))
+    return contexts, quality, np.tile([1e-4, 2e-4, 4e-4], (count, 1))
+
+
+def logged(count: int, seed: int, probabilities: Array) -> tuple[Logged, Array, Array]:
+    contexts, quality, cost = world(count, seed)
+    rng = np.random.default_rng(seed + 1000)
+    chosen = (rng.random(count)[:, None] > np.cumsum(probabilities, axis=1)).sum(axis=1)
+    rows = np.arange(count)
+    seen = (rng.random(count) < quality[rows, chosen]).astype(np.float64)
+    return Logged(NAMES, contexts, chosen, probabilities, seen, cost[rows, chosen]), quality, cost
+
+
+def spread(count: int, floor: float = 0.1) -> Array:
+    rows = np.full((count, 3), floor)
+    rows[:, 1] += 1 - 3 * floor
+    return rows
+
+
+def best(quality: Array) -> Array:
+    return np.eye(3)[quality.argmax(axis=1)]
+
+
+def test_intervals_hold_the_truth():
+    hits = {"ips": 0, "snips": 0, "dr": 0}
+    errors = {name: list[float]() for name in hits}
+    for seed in range(60):
+        log, quality, _ = logged(1500, seed, spread(1500))
+        target = best(quality)
+        truth = float((target * quality).sum(axis=1).mean())
+        report = evaluate(log, target, seed=seed, resamples=300)
+        assert not report.refused
+        for name, interval in report.quality.items():
+            hits[name] += interval.low <= truth <= interval.high
+            errors[name].append(interval.value - truth)
+    for name, count in hits.items():
+        assert count >= 0.85 * 60, name
+        assert abs(np.mean(errors[name])) < 0.01, name
+    assert np.std(errors["dr"]) < np.std(errors["ips"])
+
+
+def test_a_better_policy_passes_and_an_equal_or_worse_one_does_not():
+    passed = dict.fromkeys(("better", "equal", "worse"), 0)
+    for seed in range(20):
+        log, quality, _ = logged(2000, seed, spread(2000, 0.2))
+        fixed = np.tile([0.0, 1.0, 0.0], (2000, 1))
+        shuffled = fixed[np.random.default_rng(seed).permutation(2000)]
+        passed["better"] += compare(log, best(quality), fixed, seed=seed).passed
+        passed["equal"] += compare(log, shuffled, fixed, seed=seed).passed
+        passed["worse"] += compare(log, np.tile([0.0, 0.0, 1.0], (2000, 1)), fixed, seed=seed).passed
+    assert passed == {"better": 0, "equal": 0, "worse": 0} | {"better": passed["better"]}
+
+
+def test_what_costs_more_does_not_pass_however_good():
+    log, quality, _ = logged(2000, 1, spread(2000, 0.2))
+    verdict = compare(log, best(quality), np.tile([1.0, 0.0, 0.0], (2000, 1)))
+    assert not verdict.passed
+    assert verdict.gain.low > 0
+    assert "USD" in verdict.reasons[0]
+
+
+def test_it_says_when_the_log_can_not_answer():
+    count = 400
+    never = np.tile([0.5, 0.5, 0.0], (count, 1))
+    log, _, _ = logged(count, 0, never)
+    wants = np.tile([0.0, 0.0, 1.0], (count, 1))
+    assert "could not draw" in evaluate(log, wants).refused
+    rare, _, _ = logged(count, 0, np.tile([0.98, 0.01, 0.01], (count, 1)))
+    assert "unlike" in evaluate(rare, wants).refused
+    few, _, _ = logged(20, 0, spread(20))
+    assert "too few" in evaluate(few, spread(20)).refused
+    assert not compare(log, wants, never).passed
+    with pytest.raises(UsageError, match="shape"):
+        evaluate(log, np.ones((3, 3)))
+    with pytest.raises(UsageError, match="sum to 1"):
+        evaluate(log, np.ones((count, 3)))
+
+
+ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(0.1, 0.4))]
+
+
+def served(url: str, rounds: int, policy: str = "random") -> Router:
+    router = Router(ARMS, policy, store=Store(url), seed=1)
+    rng = np.random.default_rng(0)
+    for i in range(rounds):
+        kind = i % 2
+        decision = router.decide(("add the numbers", "write a poem on the sea")[kind])
+        good = 0.9 if decision.arm == ("small", "large")[kind] else 0.2
+        router.learn(decision.id, Outcome(float(rng.random() < good), 1e-4, 1.0))
+    return router
+
+
+def test_a_policy_that_proves_better_is_promoted_and_can_be_rolled_back(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    router = served(url, 400)
+    trial = router.replay("linucb")
+    assert (trial.trained, trial.judged) == (200, 200)
+    assert trial.report.quality["dr"].low > 0.7
+    assert router.promote("static").verdict.passed is False
+    assert router.policy.name == "random"
+    trial = router.promote("linucb")
+    assert trial.verdict.passed, trial.verdict.reasons
+    assert router.policy.name == "linucb"
+    assert router.clock == 400
+    assert router.decide("add the numbers").propensities["small"] > 0.9
+    router.checkpoint()
+    again = Router(ARMS, "random", store=Store(url))  # what was promoted stays, also after a restart
+    assert again.policy.name == "linucb"
+    again.rollback()
+    assert again.policy.name == "random"
+    assert again.clock == 401
+    assert Router(ARMS, "random", store=Store(url)).policy.name == "random"
+    with pytest.raises(UsageError, match="nothing to roll back"):
+        again.rollback()
+
+
+def test_old_versions_are_dropped(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    router = served(url, 400)
+    before = router.checkpoint()
+    router.promote("linucb")
+    for _ in range(15):
+        router.checkpoint()
+    kept = [row["version"] for row in router.versions()]
+    assert len(kept) <= 11
+    assert before in kept or before + 1 in kept  # what rollback returns to
+    assert router.rollback() < kept[0]
+
+
+def test_without_a_store_there_is_nothing_to_replay():
+    with pytest.raises(UsageError, match="no store"):
+        Router(ARMS).replay("random")
+    with pytest.raises(UsageError, match="logged no decisions"):
+        Router(ARMS, store="sqlite://").replay("random")
