@@ -25,6 +25,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
         "begin began begun start started join joined since",
         "date day time year started start joined begin opened hired created when month evening",
     ),
+    "thickness": ("thick thicker thickest thin thinner thinnest", "pages thickness mm"),
     "length": (
         "long longer longest short shorter shortest length",
         "length long m metres meters duration hours minutes pages km miles",
@@ -150,7 +151,8 @@ EXPENSIVE = stems("expensive costly popular frequent recent valuable productive"
 AVERAGE = re.compile(r"\b(?:average|averages|averaged|mean|on average|typical(?:ly)?)\b", re.I)
 MEDIAN = re.compile(r"\bmedian\b", re.I)
 TOTAL = re.compile(
-    r"\b(?:total(?:s|led|ling)?|sum(?:med)?|altogether|all together|together|in all|overall|combined|all told|"
+    r"\b(?:all\s+\w+\s+counted|total(?:s|led|ling)?|sum(?:med)?|altogether|all together|together|"
+    r"in all|overall|combined|all told|"
     r"add(?:ed|s|ing)?(?:\s+\w+)?\s+up|whole|entire)\b",
     re.I,
 )
@@ -174,7 +176,7 @@ NEGATION = re.compile(
 )
 # ... and of none: the filter is zero
 NOTHING = re.compile(
-    r"\b(?:no|zero|without(?: any| an?)?|not (?:a|an|any|one)(?: bit| single)?(?: of)?|free of)\s+$", re.I
+    r"\b(?:no|zero|without(?: any| an?)?|not (?:a|an|any|one)(?: bit| single| drop)?(?: of)?|free of)\s+$", re.I
 )
 VALUE = re.compile(
     r"\b(?:worth|valued?|turnover|revenue|(?:come|came)s?\s+to|amounts?\s+to|owes?|spent|spend)\b", re.I
@@ -189,6 +191,7 @@ QUANTITIES = stems(
     "copies tickets sold on_hand"
 )
 # What adds up over rows; prices, ages and temperatures do not.
+THINGS = stems("quantity qty pieces units amount hand stock copies number items sold count")
 ADDITIVE = stems(
     "takings revenue income amount total sales earnings turnover receipts proceeds quantity qty "
     "units pieces passengers visitors guests "

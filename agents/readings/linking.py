@@ -122,34 +122,51 @@ def value_links(question: Question, column: Column, texts: Sequence[str]) -> lis
     owners: dict[str, set[str]] = {}
     for text in texts:
         parts = tokenize(text, stop=False)
-        for part in set(parts):
-            if part in places:
-                owners.setdefault(part, set()).add(text)
-        if not parts or parts[0] not in places:
-            continue
-        for start in places[parts[0]]:
+        for part in set(parts) & set(places):
+            owners.setdefault(part, set()).add(text)
+        found += _adjectives(column.name, text, parts, words)
+        for start in places.get(parts[0], []) if parts else []:
             if stems[start : start + len(parts)] == parts and _says(words[start : start + len(parts)], text):
                 found.append(ValueLink(column.name, text, tuple(range(start, start + len(parts))), 1.0))
-    taken = {i for link in found for i in link.words}
+    taken = {i for link in found for i in link.words if link.weight == 1.0}
     for part, texts_with in owners.items():
-        if len(texts_with) != 1:
-            continue
-        for i in places[part]:
-            word = words[i]
-            text = next(iter(texts_with))
-            head = len(tokenize(text, stop=False)) <= 2 and tokenize(text, stop=False)[-1] == part
-            if i not in taken and word.content and len(word.text) > 2 and (head or (i and word.text[0].isupper())):
-                found.append(ValueLink(column.name, text, (i,), 0.7))
-    found = _joined(found)
-    return sorted(found, key=lambda link: (-link.weight, -len(link.words)))
+        if len(texts_with) == 1:
+            free = [i for i in places[part] if i not in taken]
+            found += _part_of(column.name, next(iter(texts_with)), part, free, words)
+    return sorted(_joined(found), key=lambda link: (-link.weight, -len(link.words)))
+
+
+def _adjectives(column: str, text: str, parts: list[str], words: Sequence[Word]) -> list[ValueLink]:
+    """``foggy``, where the value is fog."""
+    if len(parts) != 1 or len(parts[0]) < 3:
+        return []
+    return [
+        ValueLink(column, text, (i,), 0.9)
+        for i, word in enumerate(words)
+        if word.stem != parts[0]
+        and word.content
+        and word.stem.startswith(parts[0])
+        and len(word.stem) <= len(parts[0]) + 2
+    ]
+
+
+def _part_of(column: str, text: str, part: str, places: list[int], words: Sequence[Word]) -> list[ValueLink]:
+    """A word that only one value has: its last word, or a name written as one."""
+    parts = tokenize(text, stop=False)
+    head = len(parts) <= 2 and parts[-1] == part
+    return [
+        ValueLink(column, text, (i,), 0.7)
+        for i in places
+        if words[i].content and len(words[i].text) > 2 and (head or (i and words[i].text[0].isupper()))
+    ]
 
 
 def _joined(links: list[ValueLink]) -> list[ValueLink]:
     """Parts of one value as one link."""
     parts: dict[str, list[ValueLink]] = {}
-    whole = [link for link in links if link.weight == 1.0]
+    whole = [link for link in links if link.weight >= 0.9]
     for link in links:
-        if link.weight < 1.0:
+        if link.weight < 0.9:
             parts.setdefault(link.value, []).append(link)
     return whole + [
         ValueLink(several[0].column, value, tuple(sorted(i for link in several for i in link.words)), 0.7)
@@ -160,3 +177,10 @@ def _joined(links: list[ValueLink]) -> list[ValueLink]:
 def _says(words: Sequence[Word], value: str) -> bool:
     """A value of one common word counts only where it is not a mere function word."""
     return len(words) > 1 or words[0].content or (value[:1].isupper() and words[0].text[:1].isupper())
+
+
+def is_key(info: TableInfo, column: Column) -> bool:
+    """Whether a column only numbers the rows: it is called so, or as the table, and no value stands twice."""
+    names = set(name_stems(column.name))
+    own = {"id", "no", "nr", "number", *(name_stems(info.name) if column.kind == "number" else ())}
+    return bool(own & names) and column.distinct == info.rows

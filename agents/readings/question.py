@@ -17,6 +17,11 @@ _MONTHS = {
 }
 MONTHS_PATTERN = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<month>{MONTHS_PATTERN})\.?"
+_DAYS_OF_MONTH = re.compile(
+    rf"\b(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:to|and|until|till|-|–)\s*(?P<last>[12]?\d|3[01])(?:st|nd|rd|th)?\s+"
+    rf"{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b",
+    re.I,
+)
 _DATES = [
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})(?:-(?P<day>\d{2}))?\b"),
     re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b", re.I),
@@ -112,6 +117,10 @@ class Question:
     def dates(self) -> list[DateMention]:
         """Dates, months and years in it, longest reading first found."""
         found: list[DateMention] = []
+        for match in _DAYS_OF_MONTH.finditer(self.text):  # "from 16 to 30 April 2024"
+            month, year = _MONTHS[match["month"].lower()], int(match["year"] or 0)
+            found.append(DateMention(year, month, int(match["first"]), match.start("first"), match.end("first")))
+            found.append(DateMention(year, month, int(match["last"]), match.start("last"), match.end()))
         for pattern in _DATES:
             for match in pattern.finditer(self.text):
                 if any(match.start() < d.end and d.start < match.end() for d in found):

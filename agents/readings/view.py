@@ -38,3 +38,7 @@ class View:
 
     def at(self, pattern: re.Pattern[str]) -> bool:
         return bool(pattern.search(self.question.text))
+
+
+Shape = tuple[dict[str, object], int | None, bool]
+"""Arguments of the query, which cell of its first row is the answer, and whether it asks for yes or no."""

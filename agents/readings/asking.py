@@ -1,0 +1,87 @@
+"""The column that holds what a question asks for."""
+
+import re
+
+from pointwork.agents.readings.linking import is_key, name_stems
+from pointwork.agents.readings.view import View
+from pointwork.tools.catalog import Column
+
+_THINGS = frozenset(["thing", "things", "one", "ones", "item", "items", "product", "products", "article"])
+WH = re.compile(r"\b(who|whom|whose|which|what|where|when|how)\b", re.I)
+
+
+def asked_column(view: View, at: int | None = None) -> Column | None:
+    """The column that holds what is asked for."""
+    words = view.question.words
+    open_columns = [c for c in view.info.columns if c.name not in {n for n, op, _ in view.conditions if op == "="}]
+    places = [i for i, word in enumerate(words) if WH.fullmatch(word.text)]
+    if any(words[i].text.lower() in ("who", "whom", "whose") for i in places):
+        open_columns = [c for c in open_columns if c.kind == "text"]
+    if not open_columns:
+        return None
+    rows = set(name_stems(view.info.name))
+    thing = [
+        i + 1
+        for i in places
+        if i + 1 < len(words)
+        and words[i].text.lower() in ("which", "what")
+        and (words[i + 1].text.lower() in _THINGS or words[i + 1].stem in rows)
+        and not any(c.kind == "text" and view.links[c.name].get(i + 1, 0.0) == 1.0 for c in open_columns)
+    ]
+    if thing and (named := row_name(view)) is not None and named in open_columns:
+        return named
+    scores: dict[str, float] = {}
+    for column in open_columns:
+        mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i != at]
+        asked_for = sum(_asks_for(view, column, wh, at) for wh in places)
+        key = 0.2 if numbers_rows(view, column) else 0.0
+        scores[column.name] = asked_for + 0.6 * max(mentioned, default=0.0) - key
+    best = max(open_columns, key=lambda c: scores[c.name])
+    if scores[best.name] >= 0.45:
+        return best
+    if at is not None or places:
+        named = row_name(view)
+        if named is not None and named in open_columns:
+            view.guessed += 0 if any(words[i].stem in name_stems(view.info.name) for i in range(len(words))) else 1
+            return named
+    return None
+
+
+def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
+    """How much one question word asks for a column: by the noun behind it and by its kind."""
+    words, links = view.question.words, view.links[column.name]
+    kind = words[wh].text.lower()
+    head = range(wh + 1, min(len(words), wh + (4 if kind in ("which", "what") else 1)))
+    behind = [links.get(i, 0.0) * (1.0 if i == wh + 1 else 0.7) for i in head if i != at]
+    score = 1.5 * max(behind, default=0.0)
+    text = column.kind == "text"
+    if kind in ("who", "whom", "whose"):
+        score += 0.8 * (text and links.get(wh, 0.0) > 0) + 0.2 * (text and column == _first_text(view))
+    elif kind == "where":
+        score += 0.8 * (text and links.get(wh, 0.0) > 0)
+    elif kind == "when" or (kind in ("which", "what") and _says_date(view, wh)):
+        score += 0.8 * (column.kind == "date")
+    elif kind == "how" and wh + 1 < len(words):
+        score += links.get(wh + 1, 0.0) * (column.kind == "number")
+    return score
+
+
+def _says_date(view: View, wh: int) -> bool:
+    return any(
+        word.text.lower() in ("date", "day", "evening", "morning") for word in view.question.words[wh + 1 : wh + 2]
+    )
+
+
+def _first_text(view: View) -> Column | None:
+    return next((c for c in view.info.columns if c.kind == "text"), None)
+
+
+def row_name(view: View) -> Column | None:
+    """The column that names a row: the first text column in which no value stands twice."""
+    texts = [c for c in view.info.columns if c.kind == "text"]
+    unique = next((c for c in texts if c.distinct == view.info.rows), None)
+    return unique or next((c for c in texts[:1] if c.distinct >= 0.5 * view.info.rows), None)
+
+
+def numbers_rows(view: View, column: Column) -> bool:
+    return is_key(view.info, column)

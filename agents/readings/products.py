@@ -1,0 +1,64 @@
+"""Amount times price: what things are worth where a table has only the factors."""
+
+import re
+
+from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.asking import numbers_rows
+from pointwork.agents.readings.linking import name_stems
+from pointwork.agents.readings.view import View
+
+
+def named_product(view: View) -> str | None:
+    """``hours times rate``: two number columns with a sign of multiplication, or both named by what is paid."""
+    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
+    strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
+    prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
+    amounts = [c for c in strong if c not in prices]
+    counts = re.search(r"\bhow many\b|^\W*(?:count|number of)\b", view.question.text, re.I)
+    asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts
+    paid = bool(prices and amounts and view.conditions and asked)
+    if len(strong) < 2 or not (view.at(lexicon.TIMES) or paid):
+        return None
+    if paid and not view.at(lexicon.TIMES):
+        pair = [max(amounts, key=view.strength), max(prices, key=view.strength)]
+    else:
+        pair = sorted(strong, key=view.strength)[-2:]
+    for column in pair:
+        view.explain(view.links[column.name])
+    return f"{pair[0].name} * {pair[1].name}"
+
+
+def worth_of(view: View) -> str | None:
+    """Amount times price of a table that has one of each."""
+    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
+    prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
+    amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
+    if not prices or not amounts or "per" in name_stems(amounts[0].name):
+        return None
+    return f"{amounts[0].name} * {prices[0].name}"
+
+
+def product_of(view: View) -> str | None:
+    """Amount times price, where a question asks for a worth and the table has only its factors."""
+    if not view.at(lexicon.WORTH):
+        return None
+    numbers = view.kinds("number")
+    prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
+    amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
+    amounts = [c for c in amounts if "per" not in name_stems(c.name)]
+    if not amounts or not prices:
+        return None
+    money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not numbers_rows(view, c)]
+    if money:  # the worth itself is a column
+        return None
+    amount, price = max(amounts, key=view.strength), max(prices, key=view.strength)
+    if amount == price or not (view.conditions or view.at(lexicon.TOTAL)):
+        return None
+    direct = max(view.links[price.name].values(), default=0.0) >= 0.8 and not view.links[amount.name]
+    total, value = view.at(lexicon.TOTAL), view.at(lexicon.VALUE)
+    meant = total or value or max(view.links[amount.name].values(), default=0.0) >= 0.8
+    if not meant or (direct and not total and not value):  # "what is the unit price of …": the price alone
+        return None
+    view.explain(view.links[amount.name])
+    view.explain(view.links[price.name])
+    return f"{amount.name} * {price.name}"

@@ -1,0 +1,157 @@
+"""The most, the oldest, the last: the row, value or group that a superlative picks."""
+
+import re
+
+from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.asking import asked_column, numbers_rows
+from pointwork.agents.readings.linking import name_stems
+from pointwork.agents.readings.products import worth_of
+from pointwork.agents.readings.view import Shape, View
+from pointwork.tools.catalog import Column
+
+
+def superlative(view: View) -> Shape | None:
+    words = view.question.words
+    places = [
+        i
+        for i, word in enumerate(words)
+        if word.stem in lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
+        and not _is_measured_name(view, i)
+        and not (i and words[i - 1].text.lower() == "at" and word.text.lower() in ("least", "most"))
+    ]
+    if not places:
+        return None
+    at = places[0]
+    word = words[at]
+    nexts = words[at + 1] if at + 1 < len(words) else None
+    down = word.stem in lexicon.DOWN
+    plain = word.text.lower() in ("most", "least", "fewest", "often", "top")
+    if plain and nexts is not None and nexts.stem in lexicon.EXPENSIVE:
+        view.explain([at, at + 1])
+    if plain and nexts is not None and nexts.stem in lexicon.LAST:  # "most recently" is the latest
+        view.explain([at])
+        at, word, plain, down = at + 1, nexts, False, False
+        nexts = words[at + 1] if at + 1 < len(words) else None
+    view.explain([at])
+    asked = asked_column(view, at)
+    often = nexts is not None and nexts.text.lower() in ("often", "frequently", "times", "frequent")
+    if often:
+        view.explain([at + 1])
+    measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
+    worth = worth_of(view) if measure is None and plain and view.at(lexicon.WORTH) else None
+    if worth is not None and asked is not None and asked.kind == "text":
+        view.explain(view.links[asked.name])
+        arguments: dict[str, object] = {"aggregate": "sum", "column": worth, "group_by": asked.name}
+        return arguments | {"order": "asc" if down else "desc", "limit": 1}, 0, False
+    if measure is None:
+        return _most_rows(view, at, asked, plain)
+    if not direct:
+        view.guessed += 1
+    view.explain(view.links[measure.name])
+    if not plain and nexts is not None and not any(at + 1 in links for links in view.links.values()):
+        view.explain([at + 1], 0.6)  # "the longest playing time": it only says which dimension
+    return _extreme(view, asked, measure, _direction(word.stem, measure, down), plain)
+
+
+def _most_rows(view: View, at: int, asked: Column | None, plain: bool) -> Shape | None:
+    """``who … most often``: the value with the most rows, where nothing else can be compared."""
+    word = view.question.words[at]
+    if asked is None or not (plain or word.text.lower() in ("biggest", "largest", "smallest", "top", "best")):
+        view.explained.pop(at, None)  # nothing here can be the coldest
+        view.guessed += 1
+        return None
+    view.explain(view.links[asked.name])
+    order = "asc" if word.stem in lexicon.DOWN else "desc"
+    cell = 1 if view.at(lexicon.COUNT) else 0
+    return {"aggregate": "count", "group_by": asked.name, "order": order, "limit": 1}, cell, False
+
+
+def _extreme(view: View, asked: Column | None, measure: Column, order: str, plain: bool) -> Shape:
+    """The row, value or group with the most or least of a measure."""
+    if asked is None or asked.name == measure.name:
+        if measure.kind == "number":
+            return {"aggregate": "max" if order == "desc" else "min", "column": measure.name}, None, False
+        return {"column": measure.name, "order_by": measure.name, "order": order, "limit": 1}, 0, False
+    view.explain(view.links[asked.name])
+    if _sums_up(view, asked, measure, plain):
+        aggregate = "avg" if view.at(lexicon.AVERAGE) else "sum"
+        arguments: dict[str, object] = {"aggregate": aggregate, "column": measure.name, "group_by": asked.name}
+        return arguments | {"order": order, "limit": 1}, 0, False
+    return {"column": asked.name, "order_by": measure.name, "order": order, "limit": 1}, 0, False
+
+
+def _is_measured_name(view: View, i: int) -> bool:
+    """``max`` in ``max_c`` names a column: then it is no superlative by itself."""
+    word = view.question.words[i]
+    return word.stem in ("max", "min", "maximum", "minimum") and any(
+        view.links[c.name].get(i, 0.0) >= 0.8 and {"max", "min"} & set(name_stems(c.name))
+        for c in view.info.columns
+    )
+
+
+def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
+    """Whether rows of one asked value belong together: ``which customer bought most``, not ``the longest trip``."""
+    if measure.kind != "number" or asked.kind not in ("text",) or asked.distinct >= view.info.rows:
+        return False
+    if view.at(lexicon.TOTAL) or view.at(lexicon.AVERAGE):
+        return True
+    singular = set(name_stems(view.info.name)) | {
+        s for c in view.info.columns if c.distinct == view.info.rows for s in name_stems(c.name)
+    }
+    match = re.search(r"\b(?:single|one|a|an|the|which|what)\s+(\w+)", view.question.text, re.I)
+    rows_named = any(word.stem in singular for word in view.question.words)
+    return plain and not (rows_named and match)
+
+
+def _direction(stem: str, measure: Column, down: bool) -> str:
+    """Of dates and years the oldest, first and longest are the least."""
+    is_time = measure.kind == "date" or "year" in name_stems(measure.name) or "born" in name_stems(measure.name)
+    if is_time:
+        late = stem in lexicon.LAST or stem in lexicon.stems("shortest highest")
+        return "desc" if late else "asc"
+    if stem in lexicon.stems("oldest"):
+        return "desc"
+    if stem in lexicon.stems("youngest newest"):
+        return "asc"
+    return "asc" if down else "desc"
+
+
+def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[Column | None, bool]:
+    """The column that the superlative compares, and whether the question names it."""
+    words = view.question.words
+    ranked = [c for c in view.kinds("number", "date") if not numbers_rows(view, c)]
+    named = {
+        c.name: max(
+            (w / (1 + 0.05 * abs(i - at)) for i, w in view.links[c.name].items() if i != at and w >= 0.8),
+            default=0.0,
+        )
+        for c in ranked
+    }
+    best = max(ranked, key=lambda c: named[c.name], default=None)
+    if asked in ranked and any(0 < i - at <= 3 and w >= 0.8 for i, w in view.links[asked.name].items()):
+        return asked, True  # "the lowest unit price"
+    if best is not None and named[best.name] > 0 and best != asked:
+        return best, True
+    own = [c for c in ranked if view.links[c.name].get(at, 0.0) > 0 and c != asked]
+    near = {
+        c.name: max(
+            (w / (1 + 0.05 * abs(i - at)) for i, w in view.links[c.name].items() if words[i].stem != "who"),
+            default=0.0,
+        )
+        for c in ranked
+    }
+    if words[at].stem in lexicon.stems("longest shortest"):  # people serve long, things last long
+        person = any(word.text.lower() in ("who", "whose", "whom") for word in words)
+        own = [c for c in own if (c.kind == "date") == person] or own
+    if own and not plain:
+        return max(own, key=lambda c: near[c.name]), len(own) == 1
+    soft = [c for c in ranked if near[c.name] > 0 and c != asked]
+    if soft and (not plain or (at + 1 < len(words) and words[at + 1].stem in lexicon.EXPENSIVE)):
+        return max(soft, key=lambda c: near[c.name]), False
+    if soft and plain:
+        best = max(soft, key=lambda c: near[c.name])
+        adjacent = any(abs(i - at) <= 2 for i in view.links[best.name])
+        return (best, False) if adjacent else (None, False)
+    if asked in ranked and view.links[asked.name]:  # "How heavy is the lightest?"
+        return asked, True
+    return None, False
