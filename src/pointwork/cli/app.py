@@ -8,7 +8,20 @@ import typer
 from rich.markup import escape
 
 import pointwork
-from pointwork.cli import bench, chat, doctor, feedback, listing, memory, models, router, running, runs, serve
+from pointwork.cli import (
+    bench,
+    bench_routing,
+    chat,
+    doctor,
+    feedback,
+    listing,
+    memory,
+    models,
+    router,
+    running,
+    runs,
+    serve,
+)
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
 
@@ -59,6 +72,9 @@ app.add_typer(memory.app, name="memory")
 app.add_typer(runs.app, name="runs")
 app.add_typer(router.app, name="router")
 app.add_typer(models.app, name="models")
+bench.app.command("routing", epilog="Example: [bold]pointwork bench routing --data DIR --part classic[/bold]")(
+    bench_routing.routing
+)
 app.add_typer(bench.app, name="bench")
 
 
