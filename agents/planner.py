@@ -77,8 +77,8 @@ class Planner:
         author = "instant" if len(parts) == 1 else "splitter"
         by_itself = len(parts) == 1 and not report
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
-        # a small model plans no better than rules that know the form of the question
-        known = self.small and not report and compose(task) is not None
+        # a small model plans no better than rules that found parts
+        known = self.small and not report and len(parts) > 1
         if self.settings.mode == "auto" and (by_itself or changed or known):
             return Plan(tuple(parts), author)
         problems: list[str] = []

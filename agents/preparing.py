@@ -160,7 +160,17 @@ async def _read_tables(text: str, context: ToolContext) -> list[Reading]:
             lambda info, column: years_of(root, info, column),
         )
 
-    return await asyncio.to_thread(read)
+    asked = moments.asked_unit(text)
+    return sorted((_in_unit(reading, asked) for reading in await asyncio.to_thread(read)), key=lambda r: -r.score)
+
+
+def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
+    """A reading with its score raised where its column is measured as is asked for, lowered where it is not."""
+    unit = moments.unit_of(_unit_of(reading)) if asked is not None else None
+    if asked is None or unit is None:
+        return reading
+    fits = moments.compatible(unit, asked[1])
+    return replace(reading, score=min(1.0, reading.score + 0.15) if fits else 0.3 * reading.score)
 
 
 async def fits_tables(text: str, context: ToolContext) -> float:

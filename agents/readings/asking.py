@@ -7,15 +7,17 @@ from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
 
 _THINGS = frozenset(["thing", "things", "one", "ones", "item", "items", "product", "products", "article"])
-WH = re.compile(r"\b(who|whom|whose|which|what|where|when|how)\b", re.I)
+WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
 def asked_column(view: View, at: int | None = None) -> Column | None:
     """The column that holds what is asked for."""
     words = view.question.words
-    open_columns = [c for c in view.info.columns if c.name not in {n for n, op, _ in view.conditions if op == "="}]
+    # a date that is bound to a month or a year is still open
+    bound = {n for n, op, value in view.conditions if op == "=" and not re.fullmatch(r"\d{4}(?:-\d{2})?", value)}
+    open_columns = [c for c in view.info.columns if c.name not in bound]
     places = [i for i, word in enumerate(words) if WH.fullmatch(word.text)]
-    if any(words[i].text.lower() in ("who", "whom", "whose") for i in places):
+    if any(words[i].text.lower() in ("who", "whom", "whose", "whoever") for i in places):
         open_columns = [c for c in open_columns if c.kind == "text"]
     if not open_columns:
         return None
@@ -30,6 +32,9 @@ def asked_column(view: View, at: int | None = None) -> Column | None:
     ]
     if thing and (named := row_name(view)) is not None and named in open_columns:
         return named
+    dates = [c for c in open_columns if c.kind == "date"]
+    if dates and re.search(r"\bweekday\b|\bday of the week\b", view.question.text, re.I):
+        return dates[0]
     scores: dict[str, float] = {}
     for column in open_columns:
         mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i != at]
@@ -55,7 +60,7 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     behind = [links.get(i, 0.0) * (1.0 if i == wh + 1 else 0.7) for i in head if i != at]
     score = 1.5 * max(behind, default=0.0)
     text = column.kind == "text"
-    if kind in ("who", "whom", "whose"):
+    if kind in ("who", "whom", "whose", "whoever"):
         score += 0.8 * (text and links.get(wh, 0.0) > 0) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)

@@ -73,7 +73,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
     ),
     "worktime": ("hour hours work works worked", "hours hrs time"),
     "person": (
-        "who whom whose person name called employee",
+        "who whoever whom whose person name called employee",
         "name person member customer author skipper driver employee owner teacher guide keeper "
         "manager contact guest",
     ),
@@ -230,6 +230,7 @@ FILLER = stems(
     "made make makes did does do have has had go goes went come comes came put say says thing things exactly "
     "altogether just only ever alone whole entire overall combined far so still yet currently now let answer value "
     "appear appears occur occurs stand stands given work works working time times people person kind sort type "
-    "percent percentage share proportion amount long longest most least highest lowest over under "
+    "weekday weekdays whoever percent percentage share proportion amount long longest most least "
+    "highest lowest over under "
     "above below more less than fewer least"
 )

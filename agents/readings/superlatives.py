@@ -47,7 +47,7 @@ def superlative(view: View) -> Shape | None:
         return _most_rows(view, at, asked, plain)
     if not direct:
         view.guessed += 1
-    view.explain(view.links[measure.name])
+    view.explain({i: max(weight, 0.7) for i, weight in view.links[measure.name].items()})
     if not plain and nexts is not None and not any(at + 1 in links for links in view.links.values()):
         view.explain([at + 1], 0.6)  # "the longest playing time": it only says which dimension
     return _extreme(view, asked, measure, _direction(word.stem, measure, down), plain)
@@ -143,11 +143,15 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
     if words[at].stem in lexicon.stems("longest shortest"):  # people serve long, things last long
         person = any(word.text.lower() in ("who", "whose", "whom") for word in words)
         own = [c for c in own if (c.kind == "date") == person] or own
+    bound = "min" if words[at].stem in lexicon.DOWN else "max"
+    own = [c for c in own if bound in name_stems(c.name)] or own
     if own and not plain:
         return max(own, key=lambda c: near[c.name]), len(own) == 1
     soft = [c for c in ranked if near[c.name] > 0 and c != asked]
+    soft = [c for c in soft if bound in name_stems(c.name)] or soft  # of min_c and max_c the one that is meant
     if soft and (not plain or (at + 1 < len(words) and words[at + 1].stem in lexicon.EXPENSIVE)):
-        return max(soft, key=lambda c: near[c.name]), False
+        best = max(soft, key=lambda c: near[c.name])
+        return best, any(0 < i - at <= 2 for i in view.links[best.name])
     if soft and plain:
         best = max(soft, key=lambda c: near[c.name])
         adjacent = any(abs(i - at) <= 2 for i in view.links[best.name])
