@@ -165,12 +165,11 @@ async def _read_tables(text: str, context: ToolContext) -> list[Reading]:
 
 
 def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
-    """A reading with its score raised where its column is measured as is asked for, lowered where it is not."""
+    """A reading with its score lowered where its column is measured in something else than is asked for."""
     unit = moments.unit_of(_unit_of(reading)) if asked is not None else None
     if asked is None or unit is None:
         return reading
-    fits = moments.compatible(unit, asked[1])
-    return replace(reading, score=min(1.0, reading.score + 0.15) if fits else 0.3 * reading.score)
+    return reading if moments.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
 
 
 async def fits_tables(text: str, context: ToolContext) -> float:

@@ -76,8 +76,8 @@ def name_stems(name: str) -> tuple[str, ...]:
 def word_link(word: Word, column: Column) -> float:
     """How strongly a word speaks of a column, by its name."""
     low = word.text.lower()
-    if low in ("weekday", "weekdays"):
-        return 0.0
+    if low in ("weekday", "weekdays") or (low == "last" and column.kind == "number"):
+        return 0.0  # "last" is no verb of duration
     if low in STOP_WORDS and low not in ("who", "whom", "whose", "whoever", "where", "when"):
         return 0.0
     best = 0.0
