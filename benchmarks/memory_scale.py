@@ -4,8 +4,8 @@
     python benchmarks/memory_scale.py --plot docs/memory-scale.png --out /tmp/scale.json
 
 Items are made-up turns: words by Zipf's law from a vocabulary of 60,000, 8 to 30 of them, a fifth with the name of
-somebody, in threads of 40. Questions take two to five words of one item and one frequent word; half are asked for the
-first time in their process. Recall is the default (Mid), k=10.
+somebody, in threads of 40. Questions take two to five words of one item and one frequent word, each
+asked once, in a new process. Recall is the default (Mid), k=10.
 """
 
 import argparse

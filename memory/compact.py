@@ -26,7 +26,7 @@ class _Piece:
     item: Item
     rank: int
     text: str
-    whole: bool
+    bare: Item  # without what its header does not say
 
     @property
     def day(self) -> str:
@@ -35,8 +35,7 @@ class _Piece:
 
     def block(self) -> str:
         """Its lines, without its day."""
-        item = replace(self.item, time=None, source="", title=None)
-        return quoting.block(item, self.text, short=item.trust not in UNTRUSTED)
+        return quoting.block(self.bare, self.text, short=self.item.trust not in UNTRUSTED)
 
 
 class Compact:
@@ -48,7 +47,8 @@ class Compact:
         pieces: list[_Piece] = []
         days: set[str] = set()
         for rank, item in enumerate(items):
-            piece = _Piece(item, rank, self._best_sentence(question, item, resources), False)
+            bare = replace(item, time=None, source="", title=None)
+            piece = _Piece(item, rank, self._best_sentence(question, item, resources), bare)
             cost = quoting.cost(piece.block())
             if piece.day and piece.day not in days:
                 cost += quoting.cost(piece.day)
@@ -81,17 +81,16 @@ class Compact:
 
 def _made_whole(piece: _Piece, left: int) -> int:
     """Show all of an item if what is left allows it; what is left then."""
-    whole = replace_text(piece, piece.item.text)
-    more = quoting.cost(whole.block()) - quoting.cost(piece.block())
-    if more > left:
+    part = piece.text
+    if part == piece.item.text.strip():
         return left
-    piece.text, piece.whole = whole.text, True
+    before = quoting.cost(piece.block())
+    piece.text = piece.item.text
+    more = quoting.cost(piece.block()) - before
+    if more > left:
+        piece.text = part
+        return left
     return left - more
-
-
-def replace_text(piece: _Piece, text: str) -> _Piece:
-    """The piece with another text."""
-    return _Piece(piece.item, piece.rank, text, piece.whole)
 
 
 def _lines(pieces: Sequence[_Piece]) -> list[str]:

@@ -4,6 +4,7 @@ No model, no locale: English words and ISO dates, all in UTC. What is not sure i
 beside a number or after "in", "last", "since" and the like.
 """
 
+import functools
 import re
 from datetime import UTC, date, datetime, timedelta
 
@@ -107,6 +108,7 @@ def periods(text: str, now: float) -> list[Period]:
     return found
 
 
+@functools.lru_cache(maxsize=16_384)
 def mentions_time(text: str) -> bool:
     """Whether a text says when something was, in words or with a year."""
     return _TIME_WORDS.search(text) is not None

@@ -119,7 +119,7 @@ def _common(view: View, meaning: bool) -> Floats:
     scores, asked = view.scores, view.asked
     total, own = scores.total[view.places], scores.own[view.places]
     most, ideal = float(total.max(initial=0)) or 1.0, scores.ideal or 1.0
-    vectors = np.array([known.vector for known in view.known])
+    vectors = view.vectors
     near = vectors @ asked.vector
     body = vectors @ asked.body
     idf = {token: scores.idf.get(token, 0.0) for token in asked.tokens}
@@ -207,12 +207,7 @@ def _topic(view: View) -> Floats:
     before, after, beside = view.neighbours()
     before_2 = np.where(before >= 0, links[0, np.maximum(before, 0)], -1)
     after_2 = np.where(after >= 0, links[1, np.maximum(after, 0)], -1)
-    dims = len(view.asked.body)
-    vectors = {place: known.vector for place, known in beside.items()}
-    nothing = np.zeros(dims, np.float32)
-    left = np.array([vectors.get(place, nothing) for place in before.tolist()]).reshape(-1, dims)
-    right = np.array([vectors.get(place, nothing) for place in after.tolist()]).reshape(-1, dims)
-    middle = np.array([known.vector for known in view.known]).reshape(-1, dims)
+    left, middle, right = view.vectors_of(before), view.vectors, view.vectors_of(after)
     window = middle + 0.5 * left + 0.5 * right
     window /= np.linalg.norm(window, axis=1, keepdims=True) + 1e-9
     near = window @ view.asked.body
@@ -225,8 +220,7 @@ def _topic(view: View) -> Floats:
     ]
     weights = _word_weights(view)
     alike = view.alike([[*(b.words if b else ()), *(a.words if a else ())] for b, a in around])
-    top = view.known[:3]
-    feedback = np.mean([known.vector for known in top], axis=0) if top else nothing
+    feedback = middle[:3].mean(axis=0)
     return _columns(
         view.of(own, before) / most,
         view.of(own, after) / most,
@@ -247,7 +241,7 @@ def _topic(view: View) -> Floats:
 
 def _near_top(view: View) -> Floats:
     """How near a document is to another of the best three."""
-    vectors = np.array([known.vector for known in view.known])
+    vectors = view.vectors
     cosines = vectors @ vectors[:3].T * np.maximum(view.first[:3], 0)
     for n in range(min(3, len(vectors))):
         cosines[n, n] = 0

@@ -4,6 +4,7 @@ import threading
 import time as clock
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement
@@ -104,6 +105,38 @@ class Memory:
                 self._synced()
         return ids
 
+    def ingest(self, path: "str | Path", *, trust: str = "user", source: str | None = None) -> list[str]:
+        """Keep a file: Markdown by sections, PDF by pages, HTML, chat logs by turns, other text whole.
+
+        Args:
+            path: of the file; its suffix says what it is.
+            trust: who wrote it; give ``web`` for what was downloaded.
+            source: where it is from; None: the path.
+
+        Returns:
+            The ids of its entries.
+
+        Raises:
+            UsageError: the file can not be read, or has no text; nothing was stored.
+            ImportError: PDF and HTML need the extra ``read``.
+        """
+        from pointwork.memory.ingest import read_file
+
+        return self.add_many(read_file(Path(path), trust=trust, source=source))
+
+    def ingest_run(self, run_id: str) -> list[str]:
+        """Keep a run of the same store: its task, its steps and its answer; a run that was kept is kept anew.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        from pointwork.memory.ingest import read_run
+
+        entries = read_run(self.store, run_id)
+        for source in {entry.source for entry in entries}:
+            self.delete(source=source)
+        return self.add_many(entries)
+
     def read(self, item_id: str) -> str:
         """The exact text of an item: what was added, or of a chunk its part of it.
 
@@ -142,7 +175,8 @@ class Memory:
     ) -> int:
         """Forget: one entry by id (a chunk's id stands for its whole), or all that fulfil the other arguments.
 
-        Rows, chunks and index entries go, here and in every other ``Memory`` on the store at its next recall.
+        Rows, chunks, index entries and vectors go, here and in every other ``Memory`` on the store at its next
+        recall; with a source, what the playbook had from it alone, too.
 
         Returns:
             How many entries went; 0 if there was none such.
@@ -156,6 +190,10 @@ class Memory:
         if id is not None:
             return self._rows.delete_entry(id)
         assert condition is not None
+        if source is not None and thread is None and speaker is None:
+            from pointwork.memory.playbook import Playbook
+
+            Playbook(self.store).forget(source)
         return self._rows.delete(condition)
 
     def recall(

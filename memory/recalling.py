@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pointwork.memory.items import Cost, Item
+from pointwork.memory.items import UNTRUSTED, Cost, Item
 from pointwork.memory.modules import BOOSTERS, Candidate, Meter, Module, Question, Registry, Resources, Tier
+from pointwork.memory.suspicion import gives_orders
 
 if TYPE_CHECKING:
     from pointwork.memory.texts import Known
@@ -102,13 +103,19 @@ class Work:
         scores = scores + self._rules(view, without)
         for some in given:
             scores[: len(some)] += some
-        order: list[int] = np.argsort(-scores, kind="stable")[: question.k].tolist()
-        return self._shared([(view.known[n], float(view.share[n]), float(scores[n])) for n in order])
+        # rounded: a matrix product's last digits depend on how many rows it has
+        order: list[int] = np.argsort(-np.round(scores, 3), kind="stable")[: question.k].tolist()
+        items = self._shared([(view.known[n], float(view.share[n]), float(scores[n])) for n in order])
+        for n, item in zip(order, items, strict=True):
+            if int(view.places[n]) in view.mentioned:
+                self.why[item.id] = {**self.why[item.id], "mention": 1.0}
+        return items
 
     def _rules(self, view: "View", without: frozenset[str]) -> "list[float]":
         """What Low's rules give: for modules that work at Low, and the rules of time for documents."""
         candidates = [Candidate(known.item, 0.0, known.bag) for known in view.known]
         documents = [view.is_document(n) for n in range(len(candidates))]
+        doubts = [_doubt(known.item) for known in view.known]
         given = [_SHARE * share if of else 0.0 for share, of in zip(view.share.tolist(), documents, strict=True)]
         for module in BOOSTERS:
             if module in without or module == "temporal":
@@ -119,7 +126,7 @@ class Work:
                 for n, boost in enumerate(boosts):
                     if module in without or documents[n]:
                         given[n] += _RULES * math.log1p(boost)
-        return given
+        return [value - doubt for value, doubt in zip(given, doubts, strict=True)]
 
     def _shared(self, best: "Sequence[tuple[Known, float, float]]") -> list[Item]:
         """The ranked items with the share of what is asked that each holds, falling with the rank."""
@@ -136,9 +143,16 @@ class Work:
 
 # Log-odds, by judgement: no set has them. For the conversation in which the question is asked, and for what Low's
 # rules of time and topic say of a document, which the re-ranker could not learn (its documents have no times).
-_OWN_THREAD = 4.0
+_OWN_THREAD = 6.0
 _RULES = 4.0
+_OUTSIDER, _ORDERS = 0.5, 8.0  # taken from what outsiders wrote, and from what gives orders besides
 _SHARE = 2.0  # for all that a document holds of the question: what it is like may be new, this is never wrong
+
+
+def _doubt(item: Item) -> float:
+    if item.trust not in UNTRUSTED:
+        return 0.0
+    return _OUTSIDER + (_ORDERS if gives_orders(item.text) else 0.0)
 
 
 def falling(values: Sequence[float]) -> list[float]:

@@ -19,8 +19,8 @@ from pointwork.text import STOP_WORDS, tokenize
 
 Floats = NDArray[np.float32]
 
-_KEPT = 4000  # texts
-_WORDS = 16_384  # words whose vectors are kept: 16 MB
+_KEPT = 8000  # texts
+_WORDS = 32_768  # words whose vectors are kept: 32 MB
 _PLAIN = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -33,14 +33,16 @@ class Known:
         item: with its exact text.
         tokens: of title and text, in order.
         words: its different words that are no stop words, as written but in lower case.
-        vector: of title and text.
+        text: title and text.
+        vector: of these; None until ``Texts.vectors`` was asked for it.
     """
 
     item: Item
     tokens: tuple[str, ...]
     bag: frozenset[str]
     words: tuple[str, ...]
-    vector: Floats
+    text: str
+    vector: Floats | None = None
     _names: "Names | None" = None
 
     @property
@@ -91,14 +93,22 @@ class Texts:
         missing = [serial for serial in wanted if serial not in self._kept]
         if missing:
             rows = self._rows.by_serial(missing)
-            texts = [body(row) for row in rows.values()]
-            vectors = self._embedder.embed(texts)
-            for (serial, row), text, vector in zip(rows.items(), texts, vectors, strict=True):
+            for serial, row in rows.items():
+                text = body(row)
                 tokens = tuple(tokenize(text))
                 bag = frozenset([*tokens, *tokenize(row["speaker"])] if row["speaker"] else tokens)
                 item = item_of(row, exact_text(row))
-                self._kept[serial] = Known(item, tokens, bag, content(text), vector)
+                self._kept[serial] = Known(item, tokens, bag, content(text), text)
         return {serial: known for serial in wanted if (known := self._kept.get(serial)) is not None}
+
+    def vectors(self, some: Sequence[Known]) -> Floats:
+        """The vectors of texts, shape (len(some), dims); each is computed once."""
+        missing = [known for known in some if known.vector is None]
+        if missing:
+            for known, vector in zip(missing, self._embedder.embed([k.text for k in missing]), strict=True):
+                known.vector = vector
+        found = [known.vector for known in some if known.vector is not None]
+        return np.array(found, np.float32).reshape(len(some), self._embedder.dims)
 
 
 def content(text: str) -> tuple[str, ...]:

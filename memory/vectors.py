@@ -71,6 +71,10 @@ class Dense:
         different = np.bitwise_count(table ^ wanted).sum(axis=1, dtype=np.uint16)
         return np.cos(different.astype(np.float32) * np.float32(np.pi / BITS)), False
 
+    def of(self, places: NDArray[Any], size: int) -> Floats | None:
+        """The vectors of documents, if they are kept as they are (and not as signs)."""
+        return self._table(True, size)[places] if size <= EXACT else None
+
     def _table(self, exact: bool, size: int) -> NDArray[Any]:
         if self._base is None or self._base_exact != exact:
             self._base, self._base_exact = self._read(exact), exact

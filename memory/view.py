@@ -20,8 +20,9 @@ from pointwork.text import tokenize
 Floats = NDArray[Any]
 Places = NDArray[np.int64]
 
-LEXICAL, DENSE = 100, 40  # candidates found by words, by meaning
-CANDIDATES, DOCUMENTS = 80, 48  # of them that go on
+LEXICAL, DENSE = 120, 40  # candidates found by words, by meaning
+CANDIDATES, DOCUMENTS = 100, 48  # of them that go on
+SAID = 0.06  # for a text by or about somebody whom the question names and who speaks here
 MEANT = 0.3  # cosine from which a text is a candidate that shares no word with the question
 HOP_FROM, HOP_MOST = 10, 40  # documents whose mentions are followed, and documents found so
 
@@ -65,6 +66,8 @@ class View:
         self.scores: Scores = index.lexical.scores(dict.fromkeys(tokens, 1.0))
         self.places: Places = np.zeros(0, np.int64)
         self.known: list[Known] = []
+        self._vectors: Floats | None = None
+        self.mentioned: set[int] = set()  # places of candidates that others' mentions brought in
         self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
 
     # -- finding -------------------------------------------------------------------------------------------
@@ -84,6 +87,10 @@ class View:
             near = np.where(alive, near, np.float32(-1))
         share = total / np.float32(self.scores.ideal or 1.0)
         mixed = share + np.float32(0.5) * (self._windowed(near) if exact else near)
+        said = tuple(token for name in self.asked.speakers for token in tokenize(name))
+        if said:
+            mixed += np.float32(SAID) * (self.index.lexical.scores(dict.fromkeys(said, 1.0)).own > 0)
+        mixed = np.round(mixed, 4)
         most = max(CANDIDATES, 4 * k)
         # beyond the exact comparison, nearness is too coarse to be mixed in: each finds its own
         words = best(mixed if exact else np.where(total > 0, share, -1), LEXICAL if exact else most - DENSE)
@@ -91,7 +98,7 @@ class View:
         own = self.index.places_in_thread(thread)
         if len(own):
             own = own[best(mixed[own], most // 2)]
-        found = np.fromiter(dict.fromkeys([*words.tolist(), *meant.tolist(), *own.tolist()]), np.int64)
+        found = np.unique(np.concatenate([words, meant, own]))
         found = found[alive[found] & ((total[found] > 0) | (near[found] > MEANT))]
         found = found[np.argsort(-mixed[found], kind="stable")]
         # of documents fewer: they are longer, and what they mention comes besides
@@ -123,12 +130,10 @@ class View:
                         more.setdefault(place, score)
         added = np.array(list(more)[:HOP_MOST], np.int64)
         if len(added):
-            vectors = self._texts.get(self.index.lexical.columns.serials[added].tolist())
-            near = {serial: float(known.vector @ self.asked.body) for serial, known in vectors.items()}
-            serials = self.index.lexical.columns.serials[added].tolist()
             share = self.scores.total[added] / (self.scores.ideal or 1.0)
-            first = share + 0.5 * np.array([near.get(serial, 0.0) for serial in serials])
-            self._set(np.concatenate([self.places, added]), np.concatenate([self.first, first]))
+            near = self.vectors_of(added) @ self.asked.body
+            self.mentioned.update(added.tolist())
+            self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
 
     def is_document(self, number: int) -> bool:
         """Whether a candidate is a text of its own, not a turn of a dialogue."""
@@ -139,6 +144,7 @@ class View:
         serials = self.index.lexical.columns.serials[places].tolist()
         known = self._texts.get(serials)
         kept = [n for n, serial in enumerate(serials) if serial in known]
+        self._vectors = None
         self.places, self.first = places[kept], np.asarray(first, np.float32)[kept]
         self.known = [known[serials[n]] for n in kept]
 
@@ -152,6 +158,27 @@ class View:
         serials = self.index.lexical.columns.serials[places].tolist()
         known = self._texts.get(serials)
         return before, after, {p: known[s] for p, s in zip(places.tolist(), serials, strict=True) if s in known}
+
+    @property
+    def vectors(self) -> Floats:
+        """Of the candidates, shape (candidates, dims)."""
+        if self._vectors is None:
+            self._vectors = self.vectors_of(self.places)
+        return self._vectors
+
+    def vectors_of(self, places: Places) -> Floats:
+        """Vectors of documents by place; 0 where there is none (-1)."""
+        dense, size = self.index.dense, self.index.lexical.size
+        there = np.flatnonzero(places >= 0)
+        found = np.zeros((len(places), dense.embedder.dims), np.float32)
+        kept = dense.of(places[there], size)
+        if kept is None:
+            serials = self.index.lexical.columns.serials[places[there]].tolist()
+            known = self._texts.get(serials)
+            there = np.array([n for n, s in zip(there.tolist(), serials, strict=True) if s in known], np.int64)
+            kept = self._texts.vectors([known[s] for s in serials if s in known])
+        found[there] = kept
+        return found
 
     def alike(self, words: Sequence[Sequence[str]]) -> Floats:
         """For each word of the question and each list of words, the cosine of the nearest; shape (words, lists)."""

@@ -14,6 +14,8 @@ EXTRAS = {
     "gguf": "train",
     "vllm": "vllm",
     "matplotlib": "plot",
+    "pypdf": "read",
+    "bs4": "read",
     "psycopg": "postgres",
     "langgraph": "postgres",
 }

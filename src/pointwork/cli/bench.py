@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from pointwork.cli import bench_memory
 from pointwork.cli.output import STOPPED, err, out, print_json
 from pointwork.errors import UsageError
 from pointwork.settings import EMBEDDED, ROLES, Settings, load
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pointwork.models import Price
 
 app = typer.Typer(help="Measure the team beside the model that it is made of.", no_args_is_help=True)
+app.command("memory", epilog=bench_memory.EPILOG)(bench_memory.memory)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

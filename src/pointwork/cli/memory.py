@@ -122,3 +122,83 @@ def delete(
         print_json({"deleted": count})
     else:
         out.print(f"deleted {count} item{'s' if count != 1 else ''} {escape(source or item_id or '')}".strip())
+
+
+@app.command(epilog="Example: [bold]pointwork memory ingest notes.md report.pdf --trust user[/bold]")
+def ingest(
+    files: Annotated[list[Path] | None, typer.Argument(help="Markdown, text, PDF, HTML or chat logs.")] = None,
+    run: Annotated[str | None, typer.Option(help="A run of the store instead of files.")] = None,
+    trust: Annotated[str, typer.Option(help="Who wrote them: user, agent, tool or web.")] = "user",
+    json: Json = False,
+) -> None:
+    """Keep files or a whole run, in parts that can be found by themselves."""
+    from rich.progress import track
+
+    from pointwork.cli.output import err
+
+    if (run is None) == (not files):
+        raise UsageError("give files, or --run with the id of a run")
+    memory = _memory()
+    ids: dict[str, list[str]] = {}
+    if run is not None:
+        ids[f"run:{run}"] = memory.ingest_run(run)
+    for file in track(files or [], "reading", console=err, disable=json or len(files or []) < 2, transient=True):
+        ids[str(file)] = memory.ingest(file, trust=trust)
+    if json:
+        print_json({"ids": ids})
+        return
+    for name, made in ids.items():
+        out.print(f"{escape(name)}: {len(made)} item{'s' if len(made) != 1 else ''}")
+
+
+@app.command(epilog='Example: [bold]pointwork memory explain "When does the gate open?" --plot[/bold]')
+def explain(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    k: Annotated[int, typer.Option(min=1, help="Most items.")] = 10,
+    thread: Annotated[str | None, typer.Option(help="Prefer this conversation.")] = None,
+    tiers_: Annotated[
+        list[str] | None, typer.Option("--tier", help="MODULE=TIER, or one tier for all; several times.")
+    ] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw what each module gave (see --out).")] = False,
+    out_: Annotated[Path, typer.Option("--out", help="Where --plot writes its picture.")] = Path("recall.png"),
+    json: Json = False,
+) -> None:
+    """Show which module found what for a question, and at what cost."""
+    from pointwork.memory.explain import draw, explained
+
+    found = explained(_memory(), question, k=k, thread=thread, tiers=_tiers(tiers_ or []))
+    if plot:
+        draw(found, out_)
+    if json:
+        print_json(found)
+        return
+    given = ("found_by", "share", "entity", "temporal", "topic", "ranker")
+    table(
+        ("#", "id", *given, "text"),
+        [
+            (str(n), row["id"], *(_number(row.get(name)) for name in given), " ".join(row["text"].split())[:70])
+            for n, row in enumerate(found["items"], 1)
+        ],
+        "nothing fits",
+    )
+    for module, cost in found["costs"].items():
+        tier = found["tiers"].get(module, "")
+        took = f"{cost['seconds'] * 1e3:.1f} ms, {cost['tokens']} tokens, {money(cost['usd'])}"
+        out.print(f"[dim]{module} {tier}: {took}[/dim]")
+    if plot:
+        out.print(f"[dim]picture: {out_}[/dim]")
+
+
+def _number(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value or "")
+
+
+def _tiers(given: list[str]) -> dict[str, str] | str | None:
+    """``MODULE=TIER`` and ``TIER`` as ``Memory.recall`` takes them."""
+    chosen: dict[str, str] = {}
+    for text in given:
+        module, equals, tier = text.partition("=")
+        if not equals:
+            return text
+        chosen[module] = tier
+    return chosen or None

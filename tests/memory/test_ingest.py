@@ -1,0 +1,149 @@
+"""Files, logs and runs into memory, each with a source that leads back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pointwork.errors import UsageError
+from pointwork.memory import Memory
+from pointwork.memory.explain import draw, explained
+
+
+def by_source(memory: Memory) -> dict[str, str]:
+    return {item.source: item.text for item in memory.items()}
+
+
+def test_markdown_becomes_sections_under_their_headings(tmp_path: Path) -> None:
+    path = tmp_path / "guide.md"
+    text = "Preface.\n\n# Harbour\nOpen from 7.\n## Ferry\nLeaves at 9:40.\n```\n# no heading\n```\n# Staff\nAda.\n"
+    path.write_text(text)
+    memory = Memory()
+    assert len(memory.ingest(path)) == 4
+    found = by_source(memory)
+    assert list(found) == [str(path), f"{path}#Harbour", f"{path}#Ferry", f"{path}#Staff"]
+    assert "".join(found.values()) == text
+    assert "# no heading" in found[f"{path}#Ferry"]
+    assert [item.title for item in memory.items()] == ["guide", "Harbour", "Harbour / Ferry", "Staff"]
+    assert memory.recall("When does the ferry leave?", k=1).items[0].source == f"{path}#Ferry"
+
+
+def test_html_is_read_without_its_scripts(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("<title>Tides</title><script>evil()</script><p>High water at <b>six</b>.</p>")
+    memory = Memory()
+    (item,) = [memory.get(i) for i in memory.ingest(path, trust="web", source="http://tides")]
+    assert (item.source, item.trust, item.title) == ("http://tides", "web", "Tides")
+    assert "evil" not in item.text
+    assert "High water at" in item.text
+
+
+def test_a_pdf_is_read_by_pages(tmp_path: Path) -> None:
+    from pypdf import PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    for words in ("The ferry leaves at nine", "The kiosk sells tea"):
+        page = writer.add_blank_page(200, 200)
+        font = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+            }
+        )
+        fonts = DictionaryObject({NameObject("/F1"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 10 100 Td ({words}) Tj ET".encode())
+        page[NameObject("/Contents")] = stream
+    path = tmp_path / "two.pdf"
+    writer.write(str(path))
+    memory = Memory()
+    memory.ingest(path)
+    assert list(by_source(memory)) == [f"{path}#page=1", f"{path}#page=2"]
+    assert memory.recall("What does the kiosk sell?", k=1).items[0].source == f"{path}#page=2"
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "messages"])
+def test_chat_logs_become_turns(tmp_path: Path, form: str) -> None:
+    turns = [
+        {"role": "user", "content": "When is the regatta?", "timestamp": "2024-05-01T10:00:00"},
+        {"role": "tool", "content": "calendar: regatta 12 June"},
+        {"role": "assistant", "content": "On 12 June."},
+        {"role": "assistant", "content": None},
+    ]
+    path = tmp_path / "chat.jsonl"
+    text = {
+        "lines": "\n".join(map(json.dumps, turns)),
+        "list": json.dumps(turns, indent=1),
+        "messages": json.dumps({"messages": turns}, indent=1),
+    }[form]
+    path.write_text(text)
+    memory = Memory()
+    memory.ingest(path)
+    items = memory.items()
+    assert [(i.speaker, i.trust) for i in items] == [("user", "user"), ("tool", "tool"), ("assistant", "user")]
+    assert [i.source for i in items] == [f"{path}#turn={n}" for n in range(3)]
+    assert items[0].time == 1714557600.0
+    assert len({i.thread for i in items}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("no.pdf", b"not a pdf"), ("bad.jsonl", b"{oops"), ("latin.txt", b"\xe9"), ("empty.md", b" \n")],
+)
+def test_what_can_not_be_read_is_refused_and_nothing_stored(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    memory = Memory()
+    with pytest.raises(UsageError, match=name.split(".")[0]):
+        memory.ingest(path)
+    with pytest.raises(UsageError, match="can not read"):
+        memory.ingest(tmp_path / "missing.txt")
+    assert len(memory) == 0
+
+
+def test_a_run_is_kept_once_with_its_steps(database: object) -> None:
+    from pointwork.store import Store
+    from pointwork.store.tables import runs, steps
+
+    assert isinstance(database, Store)
+    database.append(
+        runs,
+        {
+            "id": "r1", "task": "When does the ferry leave?", "status": "ok", "created": 1.0, "finished": 3.0,
+            "package_version": "0", "result": {"text": "At 9:40."},
+        },
+    )  # fmt: skip
+    database.append(steps, {"run_id": "r1", "kind": "tool", "started": 2.0, "output": {"text": "ferry 9:40"}})
+    memory = Memory(database)
+    memory.ingest_run("r1")
+    memory.ingest_run("r1")
+    items = memory.items()
+    assert [(i.text, i.trust) for i in items] == [
+        ("When does the ferry leave?", "user"),
+        ("ferry 9:40", "tool"),
+        ("At 9:40.", "agent"),
+    ]
+    assert all(i.source.startswith("run:r1") and i.thread == "run:r1" for i in items)
+    with pytest.raises(UsageError, match="no run 'r2'"):
+        memory.ingest_run("r2")
+
+
+def test_explain_says_what_found_each_item_and_what_it_took(tmp_path: Path) -> None:
+    memory = Memory()
+    memory.add("Heron\nThe Heron is a ferry built by Otter Yard.", source="a")
+    memory.add("Otter Yard\nA place where boats were built from oak.", source="b")
+    for n in range(60):
+        memory.add(f"Ship {n}\nThe ferry {n} was built of steel.", source=f"s{n}")
+    found = explained(memory, "What wood did the builder of the ferry Heron use?", k=5)
+    assert [item["source"] for item in found["items"]][0] == "a"
+    assert {item["source"]: item["found_by"] for item in found["items"]}["a"] == "words"
+    assert {"a", "b"} <= {item["source"] for item in found["items"]}
+    assert set(found["costs"]) == {"filter", "entity", "temporal", "topic", "summary"}
+    assert all(cost["seconds"] > 0 for cost in found["costs"].values())
+    picture = tmp_path / "why.png"
+    draw(found, picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    json.dumps(found)
