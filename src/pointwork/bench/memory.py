@@ -15,7 +15,7 @@ from pointwork.text import count_tokens_estimate, tokenize
 
 KS = (5, 10, 20)
 BUDGETS = (250, 500, 1000, 2000)
-PARTS = ("locomo", "hotpot", "budget", "poison")
+PARTS = ("locomo", "hotpot", "budget", "poison", "tiers")
 
 
 @dataclass(slots=True)
@@ -60,6 +60,10 @@ def measure(data: Path, parts: Sequence[str] = PARTS, limit: int | None = None) 
         yield from _budgets(locomo(data)[TRAINED:], limit)
     if "poison" in parts:
         yield from _poison(locomo(data)[TRAINED:], limit)
+    if "tiers" in parts:
+        from pointwork.bench import memory_tiers
+
+        yield from memory_tiers.measure(data, limit)
 
 
 def filled(one: Set, extra: Sequence[Entry] = ()) -> Memory:

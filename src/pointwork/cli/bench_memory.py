@@ -23,7 +23,7 @@ def memory(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the benchmark data; default: POINTWORK_BENCH_DATA.")
     ] = None,
-    parts: Annotated[str, typer.Option(help="Of locomo, hotpot, budget, poison; commas between.")] = "",
+    parts: Annotated[str, typer.Option(help="Of locomo, hotpot, budget, poison, tiers; commas between.")] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each dialogue.")] = None,
     out_: Annotated[Path, typer.Option("--out", help="Where --plot writes its picture.")] = Path("memory.png"),
     plot: Annotated[bool, typer.Option("--plot", help="Draw recall, and evidence against tokens.")] = False,
