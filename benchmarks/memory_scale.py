@@ -97,10 +97,12 @@ def measure(url: str, count: int, path: Path | None) -> dict[str, Any]:
     fresh.recall(asked[0][0])
     first = time.perf_counter() - started
     seconds: list[float] = []
+    work: list[float] = []
     right = 0
     for text, source in asked:
-        started = time.perf_counter()
+        started, begun = time.perf_counter(), time.process_time()
         found = fresh.recall(text)
+        work.append(time.process_time() - begun)
         seconds.append(time.perf_counter() - started)
         right += any(item.source == source for item in found.items)
     started = time.perf_counter()
@@ -115,6 +117,8 @@ def measure(url: str, count: int, path: Path | None) -> dict[str, Any]:
         "first_recall_ms": round(first * 1e3, 1),
         "p50_ms": round(float(np.percentile(seconds, 50)) * 1e3, 1),
         "p99_ms": round(float(np.percentile(seconds, 99)) * 1e3, 1),
+        "cpu_p50_ms": round(float(np.percentile(work, 50)) * 1e3, 1),
+        "cpu_p99_ms": round(float(np.percentile(work, 99)) * 1e3, 1),
         "found_in_10": round(right / len(asked), 3),
         "add_ms": round(add * 1e3, 2),
         "disk_mb": None if disk is None else round(disk / 1e6, 1),
