@@ -1,0 +1,233 @@
+"""Runs one program in a room of its own. Started by ``sandbox.py`` as ``python -I -S sandbox_launcher.py``, with a
+job as JSON on standard input's first line; imports nothing but the standard library.
+
+The room: namespaces of its own for processes, network (none but a loopback that is down), mounts, IPC, host
+name and, without root, users; a root file system in memory that holds Python, the system's libraries read-only,
+and an empty folder ``/work``; no ``/proc``; nobody's user id; no capabilities, none to be gained; limits on
+everything that can be limited; a filter on system calls. What can not be set up is an error, never a weaker room.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import struct
+import sys
+from typing import Any
+
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+DETACH = 2
+SET_DUMPABLE, SET_NO_NEW_PRIVS, SET_SECCOMP, CAPBSET_DROP, SET_PDEATHSIG = 4, 38, 22, 24, 1
+
+FAILED = 97  # exit code when the room could not be made
+
+# System calls that no program in the room needs, by machine: (name, number).
+_DENIED = {
+    "x86_64": {
+        "ptrace": 101, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "swapon": 167, "reboot": 169,
+        "init_module": 175, "delete_module": 176, "finit_module": 313, "kexec_load": 246, "kexec_file_load": 320,
+        "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272, "setns": 308, "perf_event_open": 298,
+        "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311, "bpf": 321, "userfaultfd": 323,
+        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+        "fsopen": 430, "fsconfig": 431, "fsmount": 432, "mount_setattr": 442, "socket": 41,
+        "acct": 163, "settimeofday": 164, "clock_settime": 227, "quotactl": 179, "syslog": 103, "iopl": 172,
+        "ioperm": 173, "personality": 135, "kcmp": 312, "name_to_handle_at": 303,
+    },
+    "aarch64": {
+        "ptrace": 117, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "swapon": 224, "reboot": 142,
+        "init_module": 105, "delete_module": 106, "finit_module": 273, "kexec_load": 104, "add_key": 217,
+        "request_key": 218, "keyctl": 219, "unshare": 97, "setns": 268, "perf_event_open": 241,
+        "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "bpf": 280, "userfaultfd": 282,
+        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+        "fsopen": 430, "fsconfig": 431, "fsmount": 432, "mount_setattr": 442, "socket": 198,
+    },
+}  # fmt: skip
+_CLONE = {"x86_64": (56, 435), "aarch64": (220, 435)}  # clone, clone3
+_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+Job = dict[str, Any]
+
+
+def check(done: int, what: str) -> None:
+    """Raise if a call of the C library failed."""
+    if done != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    given = [None if part is None else os.fsencode(part) for part in (source, target, kind)]
+    check(libc.mount(*given, ctypes.c_ulong(flags), os.fsencode(data)), f"mount {target}")
+
+
+def bind(source: str, target: str) -> None:
+    """A folder or file of the host, read-only."""
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w"):
+            pass
+    mount(source, target, None, BIND | REC)
+    flags = BIND | REMOUNT | RDONLY | NOSUID
+    # a device file bound with NODEV could not be opened
+    mount(None, target, None, flags | (0 if source.startswith("/dev/") else NODEV))
+
+
+def apart(root: bool) -> None:
+    """Leave the host's namespaces; without root, by way of a user namespace."""
+    flags = NEWNS | NEWPID | NEWNET | NEWIPC | NEWUTS
+    if root:
+        check(libc.unshare(flags), "unshare (namespaces)")
+        return
+    uid, gid = os.getuid(), os.getgid()
+    check(libc.unshare(flags | NEWUSER), "unshare (user namespace)")
+    for name, line in (("setgroups", "deny"), ("uid_map", f"1000 {uid} 1"), ("gid_map", f"1000 {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(line)
+
+
+def furnish(job: Job) -> None:
+    """Make the room's file system and go in."""
+    mount(None, "/", None, REC | PRIVATE)
+    new = job["room"]
+    mount("tmpfs", new, "tmpfs", NOSUID | NODEV, f"size={job['disk']},nr_inodes=2000,mode=755")
+    for source, target in job["binds"]:
+        bind(source, new + target)
+    for folder in ("/work", "/tmp", "/old"):  # noqa: S108
+        os.makedirs(new + folder, exist_ok=True)
+        os.chmod(new + folder, 0o777)  # noqa: S103 - in the room there is nobody else
+    for name, text in job["files"].items():
+        path = os.path.join(new, "work", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o644)
+    for name, target in (("lib64", "usr/lib64"), ("lib", "usr/lib"), ("bin", "usr/bin")):
+        if not os.path.lexists(f"{new}/{name}") and os.path.exists(f"{new}/{target}"):
+            os.symlink(target, f"{new}/{name}")
+    numbers = {"x86_64": 155, "aarch64": 41}
+    check(libc.syscall(numbers[os.uname().machine], os.fsencode(new), os.fsencode(new + "/old")), "pivot_root")
+    os.chdir("/")
+    check(libc.umount2(b"/old", DETACH), "umount of the host's root")
+    os.rmdir("/old")
+    check(libc.sethostname(b"room", 4), "sethostname")
+    os.chdir("/work")
+
+
+def bound(job: Job) -> None:
+    """Limits of each process."""
+    for kind, most in (
+        (resource.RLIMIT_AS, job["memory"]),
+        (resource.RLIMIT_CPU, job["cpu"]),
+        (resource.RLIMIT_FSIZE, job["disk"]),
+        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_NPROC, job["processes"]),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_STACK, 16_000_000),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def humble(root: bool, uid: int) -> None:
+    """Become nobody, for good."""
+    for capability in range(64):
+        if libc.prctl(CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break
+    if root:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    # version 3 of the capability structures: an empty set
+    header, empty = struct.pack("Ii", 0x20080522, 0), bytes(24)
+    check(libc.capset(header, empty), "capset")
+    check(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+
+
+def filtered() -> None:
+    """Refuse the system calls that nobody needs here; another instruction set's are fatal."""
+    machine = os.uname().machine
+    denied = [*_DENIED[machine].values()]
+    clone, clone3 = _CLONE[machine]
+    code: list[bytes] = []
+
+    def add(op: int, jt: int, jf: int, k: int) -> None:
+        code.append(struct.pack("HBBI", op, jt, jf, k))
+
+    load, equal, greater, test, end = 0x20, 0x15, 0x35, 0x45, 0x06
+    kill, refuse, none, allow = 0x80000000, 0x00050001, 0x00050026, 0x7FFF0000
+    add(load, 0, 0, 4)
+    add(equal, 1, 0, _ARCH[machine])
+    add(end, 0, 0, kill)
+    add(load, 0, 0, 0)
+    if machine == "x86_64":  # the x32 calls
+        add(greater, 0, 1, 0x40000000)
+        add(end, 0, 0, kill)
+    for number in denied:
+        add(equal, 0, 1, number)
+        add(end, 0, 0, refuse)
+    add(equal, 0, 1, clone3)  # its flags are behind a pointer: the C library falls back to clone
+    add(end, 0, 0, none)
+    add(equal, 0, 3, clone)
+    add(load, 0, 0, 16)
+    add(test, 0, 1, NEWUSER | NEWNS | NEWPID | NEWNET)
+    add(end, 0, 0, refuse)
+    add(end, 0, 0, allow)
+    program = b"".join(code)
+    buffer = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+    check(libc.prctl(SET_SECCOMP, 2, described, 0, 0), "seccomp")
+
+
+def inside(job: Job, root: bool) -> None:
+    """In the room, as its first process: furnish it, then become the program."""
+    libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0)
+    furnish(job)
+    bound(job)
+    humble(root, job["uid"])
+    filtered()
+    program = os.fork()  # process 1 ignores signals and must reap: the program is process 2
+    if program == 0:
+        os.execve(job["argv"][0], job["argv"], job["env"])  # noqa: S606
+    code = 1
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            break
+        if pid == program:
+            code = os.waitstatus_to_exitcode(status)
+            break
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def main() -> None:
+    job: Job = json.loads(sys.stdin.readline())
+    null = os.open("/dev/null", os.O_RDONLY)
+    root = os.geteuid() == 0
+    try:
+        apart(root)
+    except OSError as error:
+        os.write(2, f"room: {error}\n".encode())
+        os._exit(FAILED)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(null, 0)
+            os.closerange(3, 256)
+            inside(job, root)
+        except BaseException as error:  # whatever it is, the program does not run outside the room
+            os.write(2, f"room: {error}\n".encode())
+            os._exit(FAILED)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    main()
