@@ -15,11 +15,13 @@ from typing import Any, cast
 from langgraph.types import interrupt
 from sqlalchemy import insert, select, update
 
+from pointwork.agents.tainting import after_call, before_call, taint_of
 from pointwork.errors import ToolDenied, ToolError
 from pointwork.ledger import Account, Amount
 from pointwork.store import Store
 from pointwork.store.tables import tool_calls
 from pointwork.tools import Tool, ToolContext, ToolResult
+from pointwork.tools.policy import Taint, check
 
 # What a person may answer; see ``Team.answer``.
 APPROVE, DENY, DONE, REPEAT = "approve", "deny", "done", "repeat"
@@ -77,14 +79,13 @@ class ToolCaller:
             "status": "intent",
             "started": time.time(),
         }
+        taint = taint_of(self._store, self._work.run_id)
         if not tool.has_side_effects:
-            if tool.needs_approval:
-                self._approved(tool, arguments)
+            self._permitted(tool, arguments, taint)
             return await self._run(tool, row)
         known = self._store.row(select(tool_calls).where(tool_calls.c.id == row["id"]))
         if known is None:
-            if tool.needs_approval:
-                self._approved(tool, arguments)
+            self._permitted(tool, arguments, taint)
             return await self._run(tool, row)
         if known["status"] == "intent":
             return await self._indeterminate(tool, row)
@@ -92,17 +93,26 @@ class ToolCaller:
             return _result_of(known["result"])
         raise ToolError(known["error"] or f"tool {tool.name!r} failed")
 
-    def _approved(self, tool: Tool, arguments: dict[str, Any]) -> None:
+    def _permitted(self, tool: Tool, arguments: dict[str, Any], taint: Taint) -> None:
+        """Ask a person where the tool needs it, or the policy does after what the run has seen."""
+        if tool.has_side_effects:
+            before_call(self._store, self._work.run_id, arguments, taint)
+        verdict = check(tool, arguments, taint)
+        if tool.needs_approval or not verdict.allowed:
+            self._approved(tool, arguments, verdict.why)
+
+    def _approved(self, tool: Tool, arguments: dict[str, Any], why: str = "") -> None:
+        asked = f"May {tool.name} be called with {json.dumps(arguments, ensure_ascii=False, default=str)}?"
         question = {
             "kind": "approval",
             "tool": tool.name,
             "arguments": arguments,
             "labels": sorted(tool.labels),
-            "question": f"May {tool.name} be called with {json.dumps(arguments, ensure_ascii=False, default=str)}?",
+            "question": f"{asked} {why}".strip(),
             "answers": [APPROVE, DENY],
         }
         if self._ask(question) != APPROVE:
-            raise ToolDenied(f"tool {tool.name!r}: a person refused this call")
+            raise ToolDenied(f"tool {tool.name!r}: a person refused this call{f' ({why})' if why else ''}")
 
     def _ask(self, question: dict[str, Any]) -> str:
         self._store.flush()  # what led here must be there for whoever goes on
@@ -168,6 +178,7 @@ class ToolCaller:
         self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None
     ) -> None:
         ended = {
+            "taint": after_call(tool, result, taint_of(self._store, self._work.run_id)),
             "status": status,
             "result": None if result is None else _as_json(result),
             "error": error,

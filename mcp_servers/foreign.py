@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -258,7 +259,10 @@ class ForeignServer:
         assert self._client is not None
         try:
             async with asyncio.timeout(PING_SECONDS):
-                await self._client.send_ping()  # pyright: ignore[reportDeprecated]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    pinging = self._client.send_ping()  # pyright: ignore[reportDeprecated]
+                await pinging
         except MCPError as error:  # an error is an answer too; the newest protocol has no ping
             return error.error.code not in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
         except Exception:

@@ -123,7 +123,7 @@ class Hub:
                 state, why = "suspicious", f"its description {told}; {how}"
             else:
                 state, why = "new", f"the server did not offer it when its tools were agreed to; {how}"
-            log.warning("tool %s of MCP server %s is left out: %s", offer.name, name, why)
+            log.info("tool %s of MCP server %s is left out: %s", offer.name, name, why)
             found.append(Listed(name, offer, state, why))
         return found
 

@@ -154,7 +154,7 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, request = message.get("method"), message.get("id")
-        params = message.get("params") or {}
+        params: dict[str, Any] = message.get("params") or dict[str, Any]()
         if method == "notifications/cancelled":
             note(f"cancelled {params.get('requestId')}")
         if request is None or method is None:

@@ -15,12 +15,14 @@ from pointwork.cli import (
     doctor,
     feedback,
     listing,
+    measuring,
     memory,
     models,
     router,
     running,
     runs,
     serve,
+    tools,
 )
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
@@ -65,9 +67,9 @@ app.command("run", epilog=running.EXAMPLE)(running.run)
 app.command("chat", epilog=chat.EXAMPLE)(chat.chat)
 app.command("serve", epilog=serve.EXAMPLE)(serve.serve)
 app.command("agents", epilog="Example: [bold]pointwork agents --json[/bold]")(listing.agents)
-app.command("tools", epilog="Example: [bold]pointwork tools[/bold]")(listing.tools)
 app.command("feedback", epilog=feedback.EXAMPLE)(feedback.feedback)
 app.command("doctor", epilog="Example: [bold]pointwork doctor --json[/bold]")(doctor.doctor)
+app.add_typer(tools.app, name="tools")
 app.add_typer(memory.app, name="memory")
 app.add_typer(runs.app, name="runs")
 app.add_typer(router.app, name="router")
@@ -75,6 +77,10 @@ app.add_typer(models.app, name="models")
 bench.app.command("routing", epilog="Example: [bold]pointwork bench routing --data DIR --part classic[/bold]")(
     bench_routing.routing
 )
+bench.app.command("tools", epilog="Example: [bold]pointwork bench tools --data data --json[/bold]")(
+    measuring.bench_tools
+)
+bench.app.command("safety", epilog="Example: [bold]pointwork bench safety[/bold]")(measuring.bench_safety)
 app.add_typer(bench.app, name="bench")
 
 
