@@ -246,7 +246,9 @@ def test_where_the_kernel_lacks_something_it_is_refused(monkeypatch: pytest.Monk
     broken = tmp_path / "launcher.py"
     text = sandbox.LAUNCHER.read_text()
     broken.write_text(
-        text.replace("def apart(root):", "def apart(root):\n    raise OSError(1, 'no namespaces here')\n")
+        text.replace(
+            "def apart(root: bool) -> None:", "def apart(root):\n    raise OSError(1, 'no namespaces here')\n"
+        )
     )
     monkeypatch.setattr(sandbox, "LAUNCHER", broken)
     with pytest.raises(ToolDenied, match=r"can not be made on this system: .*no namespaces here.*user namespaces"):
