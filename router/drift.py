@@ -28,16 +28,25 @@ class Drift:
     """The sums of ``arms`` arms.
 
     Attributes:
-        sums: (K, 2, 2, 3): by arm, kind (quality, cost), direction (risen, fallen): the sum, and since it left zero
-            the sum of residuals and how many.
+        cells: by arm and kind (quality, cost): the sum of what was above, and since it left zero the sum of
+            residuals and how many; then the same of what was below. Python's numbers: single ones are touched.
     """
 
     def __init__(self, arms: int) -> None:
-        self.sums: Array = np.zeros((arms, 2, 2, 3))
+        self.cells = [[[0.0] * 6, [0.0] * 6] for _ in range(arms)]
+
+    @property
+    def sums(self) -> Array:
+        """The cells as an array, (K, 2, 6), to be kept."""
+        return np.array(self.cells, np.float64).reshape(len(self.cells), 2, 6)
+
+    @sums.setter
+    def sums(self, kept: Array) -> None:
+        self.cells = kept.reshape(-1, 2, 6).tolist()
 
     def grow(self) -> None:
         """Add an arm."""
-        self.sums = np.concatenate((self.sums, np.zeros((1, 2, 2, 3))))
+        self.cells.append([[0.0] * 6, [0.0] * 6])
 
     def changed(self, slot: int, kind: int, residual: float, known: float, unit: float = 1.0) -> float | None:
         """Take in one outcome.
@@ -51,20 +60,18 @@ class Drift:
         Returns:
             None, or at an alarm by how much the arm's level has moved; its sums start anew.
         """
-        moved: float | None = None
-        step = residual / unit
-        for direction, signed in enumerate((step, -step)):
-            cell = self.sums[slot, kind, direction]
-            total = float(cell[0]) + known * (min(STEP[kind], signed) - SLACK[kind])
+        cell, step, moved = self.cells[slot][kind], residual / unit, None
+        for start, signed in ((0, step), (3, -step)):
+            total = cell[start] + known * (min(STEP[kind], signed) - SLACK[kind])
             if total <= 0.0:
-                if cell[0]:
-                    cell[:] = 0.0
+                if cell[start]:
+                    cell[start : start + 3] = (0.0, 0.0, 0.0)
                 continue
-            cell[0] = total
-            cell[1] += residual
-            cell[2] += 1.0
+            cell[start] = total
+            cell[start + 1] += residual
+            cell[start + 2] += 1.0
             if total > LIMIT[kind]:
-                moved = float(cell[1] / cell[2])
+                moved = cell[start + 1] / cell[start + 2]
         if moved is not None:
-            self.sums[slot, kind] = 0.0
+            self.cells[slot][kind] = [0.0] * 6
         return moved
