@@ -16,7 +16,7 @@ from pointwork.errors import UsageError
 from pointwork.router.arms import Arm
 from pointwork.router.asking import Ask, Judged, capped
 from pointwork.router.decisions import COLUMNS, Decision, Outcome, new_decision_id
-from pointwork.router.drift import KEEP, Drift
+from pointwork.router.drift import KEEP, LEAST, Drift
 from pointwork.router.estimates import Estimate, Estimates, log_cost
 from pointwork.router.features import Features
 from pointwork.router.health import Health
@@ -37,10 +37,6 @@ _SALT = 0x706F696E74
 def as_ints(slots: Slots) -> list[int]:
     """Slots as Python numbers."""
     return slots.tolist()
-
-
-# Least noise of log cost that a change of price is measured by.
-_LEAST_UNIT = 0.1
 
 
 class Core:
@@ -323,7 +319,8 @@ class Core:
         if self.settings.adapt:
             self.estimates.hope(quality)
         self.health.grade(slot, quality)
-        moved = self.drift.changed(slot, 0, residual, 1.0 - pending.unsure)
+        unit = max(LEAST, math.sqrt(float(self.estimates.noise[0])))
+        moved = self.drift.changed(slot, 0, residual, 1.0 - pending.unsure, unit)
         if moved is not None:
             self.estimates.shift(slot, 0, self.clock, moved, KEEP)
 
@@ -337,7 +334,7 @@ class Core:
         self.pacer.settle(new - pending.charged)
         pending.charged = new
         if old is None:
-            unit = math.sqrt(float(self.estimates.regression.noise[1])) + _LEAST_UNIT
+            unit = math.sqrt(float(self.estimates.regression.noise[1])) + LEAST
             moved = self.drift.changed(slot, 1, residual, 1.0 - pending.ignorance, unit)
             if moved is not None:
                 self.estimates.shift(slot, 1, self.clock, moved, KEEP)

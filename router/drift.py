@@ -6,9 +6,9 @@ regression knew then, so that learning is not taken for change. At an alarm the 
 observations count a tenth, so uncertainty widens) and moves the arm's level by the mean residual since the sum
 left zero: the best estimate of a sudden change (Hinkley, 1971).
 
-Quality is summed as it is: with a slack of 0.15 and a limit of 4.7, an arm whose outcomes are 0 or 1 gives a
-false alarm about once in ten thousand outcomes, a fall of 0.7 is noticed after 9 outcomes, one of 0.3 after
-some 30. Log cost is summed in units of its own noise.
+Residuals are in units of their noise. With a slack of 0.35 and a limit of 14, a fall of 0.7 of an arm whose outcomes
+are 0 or 1 (noise 0.45) is noticed after some 12 of them; under a judge with noise 0.15, one of 0.17 after some 20.
+A limit of 10 gave false alarms while seven classes were being learnt (segment: 15.7 % instead of 14.8 %).
 """
 
 import numpy as np
@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-SLACK = (0.15, 1.0)
-LIMIT = (4.7, 12.0)
+SLACK = (0.35, 1.0)
+LIMIT = (14.0, 12.0)
 # Largest step of a sum: one outlier is not a change.
-STEP = (1.0, 5.0)
+STEP = (2.5, 5.0)
+# Least noise: a model that fits perfectly is not to cry wolf at the first surprise.
+LEAST = 0.1
 # What observations from before an alarm still count.
 KEEP = 0.1
 

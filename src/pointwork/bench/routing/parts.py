@@ -184,7 +184,7 @@ def llmrouter(data: Path, seeds: int, policy: str) -> list[Line]:
     single = float(full.quality[test].mean(axis=0).max())
     oracle = float(full.quality[test].max(axis=1).mean())
     taught = Router(full.arms, policy, embedder=embedder)
-    _teach(taught, full, train)
+    _teach(taught, full, np.random.default_rng(0).permutation(train))  # the file is sorted by task
     online = [
         _greedy(
             stream(full, Router(full.arms, policy, seed=seed, embedder=embedder), order).router,
@@ -235,7 +235,7 @@ def mmlu(data: Path, seeds: int, policy: str) -> list[Line]:
         splits = {"half": rng.random(len(full)) < 0.5, "domain": np.array([g in picked for g in full.groups])}
         for name, trained in splits.items():
             router = Router(full.arms, policy, seed=seed, embedder=embedder)
-            _teach(router, full, np.flatnonzero(trained))
+            _teach(router, full, rng.permutation(np.flatnonzero(trained)))
             means = _means(router, full, np.flatnonzero(~trained))
             score = apgr(means[:, 1] - means[:, 0], full.quality[~trained])
             (halves if name == "half" else domains).append(score)
