@@ -6,9 +6,9 @@ regression knew then, so that learning is not taken for change. At an alarm the 
 observations count a tenth, so uncertainty widens) and moves the arm's level by the mean residual since the sum
 left zero: the best estimate of a sudden change (Hinkley, 1971).
 
-Residuals are in units of their noise. With a slack of 0.35 and a limit of 14, a fall of 0.7 of an arm whose outcomes
-are 0 or 1 (noise 0.45) is noticed after some 12 of them; under a judge with noise 0.15, one of 0.17 after some 20.
-A limit of 10 gave false alarms while seven classes were being learnt (segment: 15.7 % instead of 14.8 %).
+Residuals are in units of their noise. With a slack of 0.35 and a limit of 14, a fall of 0.7 of an arm whose
+outcomes are 0 or 1 (noise 0.45) is noticed after some 12 of them; under a judge with noise 0.15, one of 0.17 after
+some 20. A limit of 10 gave false alarms while seven classes were being learnt (segment: 15.7 % instead of 14.8 %).
 """
 
 import numpy as np
