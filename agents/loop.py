@@ -100,6 +100,9 @@ async def work(job: Job) -> Attempt:
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
     if prepared.answer and job.mode == "instant" and job.small:
         attempt.text = prepared.answer
+        attempt.evidence = [piece for piece in prepared.context if prepared.answer in piece[1]] or attempt.evidence[
+            :1
+        ]
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
     elif job.mode == "reasoning" and prepared.call is None:

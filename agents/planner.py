@@ -15,11 +15,8 @@ from pointwork.settings import PlannerSettings
 # Below this an agent has nothing to go by in a piece of text; above the other, one fits for certain.
 NO_FIT, CLEAR_FIT = 0.1, 0.5
 
-# From here on one agent can answer a whole task, however many sentences it has; longer tasks are always planned.
-OUTRIGHT, OUTRIGHT_LENGTH = 0.95, 400
-
-# ... and a question within a question, where one table holds both.
-OUTRIGHT_NESTED = 0.75
+# From here on one agent can answer a whole task outright, and a question within a question where one holds both.
+OUTRIGHT, OUTRIGHT_NESTED = 0.95, 0.75
 
 PLAN_TOKENS = 400
 
@@ -64,16 +61,15 @@ class Planner:
             BudgetExceeded: asking the model can not be paid. Nothing else stops a plan: in the end there are rules.
         """
         by_rules = self.settings.mode == "rules"
-        whole = Subtask("s1", task.strip(), "", (), answer_type_of(task))
-        if not report and self.settings.mode in ("auto", "rules") and len(task) < OUTRIGHT_LENGTH:
+        cut, nested = split(task, self.settings.max_subtasks), compose(task) is not None
+        if not report and self.settings.mode in ("auto", "rules") and (len(cut) == 1 or nested):
             fits = await self.fits(task)
             best = max(fits, key=lambda name: fits[name])
-            nested = len(split(task, self.settings.max_subtasks)) > 1 and compose(task) is not None
-            if fits[best] >= (
-                OUTRIGHT_NESTED if nested else OUTRIGHT
-            ):  # one agent can answer outright: nothing to plan
-                return Plan((replace(whole, capability=best),), "instant")
-        parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
+            # one agent can answer outright, or one table holds the question and the one within it
+            if fits[best] >= (OUTRIGHT_NESTED if len(cut) > 1 else OUTRIGHT):
+                whole = Subtask("s1", task.strip(), best, (), answer_type_of(task))
+                return Plan((whole if len(cut) > 1 else replace(cut[0], capability=best),), "instant")
+        parts, sure = await self._with_capabilities(cut, failed)
         author = "instant" if len(parts) == 1 else "splitter"
         by_itself = len(parts) == 1 and not report
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed

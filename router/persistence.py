@@ -25,6 +25,12 @@ from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
 
 FORMAT = 2
+
+
+class OtherFormatError(StoreError):
+    """The state was written by another version of pointwork; what it was learned from is still in the log."""
+
+
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 
@@ -95,7 +101,7 @@ def read(data: bytes, where: str) -> tuple[dict[str, Any], Arrays]:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreError(f"{where} is damaged or not a saved router: {error}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
-        raise StoreError(f"{where} is of another format than this version of pointwork reads ({FORMAT})")
+        raise OtherFormatError(f"{where} is of another format than this version of pointwork reads ({FORMAT})")
     return meta, arrays  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -110,8 +110,11 @@ class Router(Versioned):
         live, fresh = link.log.live(), self._core
         if live is not None:
             where = f"version {live['version']} of router {self.name!r}"
-            meta, arrays = persistence.read(live["state"], where)
-            if meta["embedder"] == fresh.embedder.version:
+            try:
+                meta, arrays = persistence.read(live["state"], where)
+            except persistence.OtherFormatError:
+                meta, arrays = None, {}
+            if meta is not None and meta["embedder"] == fresh.embedder.version:
                 # what was promoted brings its own policy; else the one that was asked for goes on
                 promoted = promotion_of(live) > 0
                 self._core = persistence.build(
@@ -125,7 +128,7 @@ class Router(Versioned):
                     self._core.estimates.regression.goal[:] = fresh.settings.ridge
                     self._core.estimates.refresh(self._core.clock)
                 link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
-            # else: other text features; start anew and learn from the texts in the log
+            # else: other text features, or written by another version: start anew and learn from the log
         changed = self._reconcile(arms)
         self._unpublished = self.sync()
         if self._unpublished > REPLAY_LONG or changed:

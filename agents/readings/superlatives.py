@@ -40,6 +40,8 @@ def superlative(view: View) -> Shape | None:
     measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
     worth = worth_of(view) if measure is None and plain and view.at(lexicon.WORTH) else None
     if worth is not None and asked is not None and asked.kind == "text":
+        said = [match.span() for match in lexicon.WORTH.finditer(view.question.text)]
+        view.explain([i for i, w in enumerate(words) if any(a <= w.start < b for a, b in said)])
         view.explain(view.links[asked.name])
         arguments: dict[str, object] = {"aggregate": "sum", "column": worth, "group_by": asked.name}
         return arguments | {"order": "asc" if down else "desc", "limit": 1}, 0, False

@@ -79,3 +79,15 @@ def test_a_capability_that_can_do_nothing_is_corrected() -> None:
     found = plan(swapped)
     assert found.subtasks[0].capability == "lookup"
     assert "lookup can" in found.problems[0]
+
+
+def test_two_questions_are_two_steps_however_well_one_agent_fits_the_whole() -> None:
+    async def sure(_: str) -> Mapping[str, float]:
+        return {"math": 0.97, "lookup": 0.1}
+
+    async def chat(request: ChatRequest) -> Completion:
+        raise AssertionError("a small planner is not asked where the rules found parts")
+
+    planner = Planner(ABLE, sure, chat, PlannerSettings(), small=True)
+    found = asyncio.run(planner.plan("What is the mean price of wool, and what is 20% of 85?"))
+    assert [subtask.text for subtask in found.subtasks] == ["What is the mean price of wool", "what is 20% of 85?"]
