@@ -1,7 +1,9 @@
 """Opening a database: address, pragmas, transactions. All that is special to one of them is in this module."""
 
 import os
+import sqlite3
 import threading
+import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -187,13 +189,29 @@ def _on_connect_sqlite(connection: Any, _record: Any) -> None:
     # pysqlite's own transaction handling would begin deferred: read, then fail to upgrade to a write lock
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _to_wal(cursor)
     # FULL: a tool's stored intent must survive a power cut, else its effect could happen twice
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     # what a user deletes from memory is overwritten, not just unlinked
     cursor.execute("PRAGMA secure_delete=ON")
     cursor.close()
+
+
+def _to_wal(cursor: Any) -> None:
+    """Switch to the write-ahead log; on a new file two processes may do so at once.
+
+    SQLite does not wait here as it does for other locks: who comes second is refused at once, so it asks again.
+    """
+    deadline = time.monotonic() + faults.BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _on_begin_sqlite(connection: Connection) -> None:
