@@ -57,10 +57,6 @@ _SHIFT = re.compile(
 _RATE = re.compile(
     rf"\bat\s+(?P<n>{_NUMBER})\s+(?P<a>[a-z]+)\s+(?:an?|per|each|every)\s+(?P<b>[a-z]+)\b,?", re.IGNORECASE
 )
-_PRICE = re.compile(
-    rf"(?:,?\s*(?:and\s+)?what\s+(?:is|does|would)\s+that\s+(?:cost\s+)?|,\s*)?\bat\s+(?P<c>[$€£])?\s?(?P<n>{_NUMBER})\s*(?:crowns?|euros?|dollars?|pounds?)?\s+(?:an?|per|each|apiece)\b(?:\s+\w+)?",
-    re.IGNORECASE,
-)
 
 Steps = list[tuple[str, tuple[int, ...]]]
 """Texts of steps with the numbers (from 1) of the steps they need; ``{s1}`` stands for an answer."""

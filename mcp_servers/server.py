@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -366,8 +366,3 @@ def _offset(params: types.PaginatedRequestParams | None) -> int:
     if not params.cursor.isdecimal() or len(params.cursor) > 9:
         raise MCPError(types.INVALID_PARAMS, "this cursor was not given by this server")
     return int(params.cursor)
-
-
-def make_server(team: Team, *, agents: Sequence[str] | None = None, tools: Sequence[Tool] = ()) -> AgentServer:
-    """A server of a team, for use inside a program: ``mcp.Client(make_server(team).mcp)``."""
-    return AgentServer(team, Options(None if agents is None else tuple(agents), tools=tuple(tools)))

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pointwork.memory.texts import Known
     from pointwork.memory.view import View
 
-Why = dict[str, float]
-
 
 class Work:
     """One question: ``run``, then read the attributes.

@@ -23,9 +23,6 @@ from pointwork.router.replay import take_in
 Array = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
 
-# Part of the log that a candidate learns from.
-TRAIN = 0.5
-
 
 @dataclass(frozen=True)
 class Trial:

@@ -1,6 +1,7 @@
 """A router's versions in the store: checkpoints, trials of other policies, promotion and the way back."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pointwork.router.trial import Trial
 
 
-class Versioned:
+class Versioned(ABC):
     """The part of ``Router`` that deals with versions."""
 
     name: str
@@ -24,12 +25,12 @@ class Versioned:
     _link: "Link | None"
     _unpublished: int
 
-    def _now(self) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def _now(self) -> float: ...
 
+    @abstractmethod
     def sync(self) -> int:
         """Take in what the store has that this router has not seen."""
-        raise NotImplementedError
 
     def checkpoint(self) -> int:
         """Write the state to the store as a new version and make it the live one.

@@ -200,4 +200,4 @@ def _run(name: str, code: str, asked: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 # -I keeps the folder of the program out of the search path
-_IMPORT = "import json, sys; sys.path.insert(0, '/work'); import made"
+_IMPORT = "import json, sys; sys.path.insert(0, '/room'); import made"

@@ -77,7 +77,7 @@ def run_python(code: str, *, files: Mapping[str, str] | None = None, limits: Lim
     """Run a Python program (standard library only) in the sandbox.
 
     Args:
-        code: the program; its folder ``/work`` may be written, and is gone afterwards.
+        code: the program; its folder ``/room`` may be written, and is gone afterwards.
         files: texts by name, put into that folder.
         limits: what it may take.
 
@@ -102,7 +102,7 @@ def _job(files: Mapping[str, str], limits: Limits) -> dict[str, Any]:
     return {
         "files": dict(files),
         "binds": binds,
-        "argv": [*argv, "/work/main.py"],
+        "argv": [*argv, "/room/main.py"],
         "env": env,
         "memory": limits.memory_mb * _MB,
         "disk": limits.disk_mb * _MB,
@@ -124,7 +124,7 @@ def _python() -> tuple[list[tuple[str, str]], list[str], dict[str, str]]:
     # where /lib is a link into /usr, the launcher makes the same link
     binds = [(s, t) for s, t in shown if os.path.exists(s) and not (s in ("/lib", "/lib64") and os.path.islink(s))]
     library = sysconfig.get_config_var("LIBDIR") or ""
-    environment = {"PATH": "/python/bin", "HOME": "/work", "LANG": "C.UTF-8", "PYTHONHOME": "/python"}
+    environment = {"PATH": "/python/bin", "HOME": "/room", "LANG": "C.UTF-8", "PYTHONHOME": "/python"}
     if library.startswith(prefix):
         environment["LD_LIBRARY_PATH"] = "/python" + library[len(prefix) :]
     return binds, [f"/python/bin/{version}", "-I", "-S", "-B", "-u", "-X", "utf8"], environment

@@ -3,7 +3,7 @@ job as JSON on standard input's first line; imports nothing but the standard lib
 
 The room: namespaces of its own for processes, network (none but a loopback that is down), mounts, IPC, host
 name and, without root, users; a root file system in memory that holds Python, the system's libraries read-only,
-and an empty folder ``/work``; no ``/proc``; nobody's user id; no capabilities, none to be gained; limits on
+and an empty folder ``/room``; no ``/proc``; nobody's user id; no capabilities, none to be gained; limits on
 everything that can be limited; a filter on system calls. What can not be set up is an error, never a weaker room.
 """
 
@@ -16,9 +16,9 @@ import sys
 from typing import Any
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 DETACH = 2
-SET_DUMPABLE, SET_NO_NEW_PRIVS, SET_SECCOMP, CAPBSET_DROP, SET_PDEATHSIG = 4, 38, 22, 24, 1
+SET_NO_NEW_PRIVS, SET_SECCOMP, CAPBSET_DROP, SET_PDEATHSIG = 38, 22, 24, 1
 
 FAILED = 97  # exit code when the room could not be made
 
@@ -97,11 +97,11 @@ def furnish(job: Job) -> None:
     mount("tmpfs", new, "tmpfs", NOSUID | NODEV, f"size={job['disk']},nr_inodes=2000,mode=755")
     for source, target in job["binds"]:
         bind(source, new + target)
-    for folder in ("/work", "/tmp", "/old"):  # noqa: S108
+    for folder in ("/room", "/tmp", "/old"):  # noqa: S108
         os.makedirs(new + folder, exist_ok=True)
         os.chmod(new + folder, 0o777)  # noqa: S103 - in the room there is nobody else
     for name, text in job["files"].items():
-        path = os.path.join(new, "work", name)
+        path = os.path.join(new, "room", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -115,7 +115,7 @@ def furnish(job: Job) -> None:
     check(libc.umount2(b"/old", DETACH), "umount of the host's root")
     os.rmdir("/old")
     check(libc.sethostname(b"room", 4), "sethostname")
-    os.chdir("/work")
+    os.chdir("/room")
 
 
 def bound(job: Job) -> None:

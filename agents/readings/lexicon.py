@@ -213,10 +213,6 @@ OR_MORE = re.compile(
     r"(?P<value>\d[\d,]*(?:\.\d+)?)\s*\w{0,6}\s+(?:or|and)\s+(?P<way>more|over|above|less|fewer|under|below)\b",
     re.I,
 )
-ABOVE = re.compile(
-    r"more|greater|higher|larger|bigger|longer|heavier|taller|warmer|over|above|exceed|beyond|later|after|er than",
-    re.I,
-)
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
 BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
 

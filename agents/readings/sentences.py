@@ -62,20 +62,20 @@ class Sentence:
     subject: str = ""
 
 
+# Marks of emphasis and code; an underscore inside a word belongs to it.
+_MARKS = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
+
+
 def sentences(passage: Passage) -> list[Sentence]:
     """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""
     text = passage.text
     if passage.path.lower().endswith(CODE):
         return _lines(passage)
-    if text:
-        text = re.sub(r"(?m)^(#{1,6}\s.*)$", r"\1\n", text)
-        text = re.sub(r"(?<=\S)\n(?=\s*[^\s|#*\-+>0-9])", " ", text)
-        text = re.sub(r"(?<=[\w,;])\n(?=\d|\*\w)", " ", text)
-        text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
-    found = [
-        " ".join(re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", text[a:b]).split())
-        for a, b in sentence_spans(text)
-    ]
+    text = re.sub(r"(?m)^(#{1,6}\s.*)$", r"\1\n", text)
+    text = re.sub(r"(?<=\S)\n(?=\s*[^\s|#*\-+>0-9])", " ", text)
+    text = re.sub(r"(?<=[\w,;])\n(?=\d|\*\w)", " ", text)
+    text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
+    found = [" ".join(_MARKS.sub("", text[a:b]).split()) for a, b in sentence_spans(text)]
     found = _rejoined([piece for piece in found if re.search(r"\w", piece)])
     made: list[Sentence] = []
     named = ""

@@ -40,7 +40,7 @@ def test_honest_code_works() -> None:
     result = run_python(code, files={"a.txt": "hello"})
     assert (result.ended, result.stdout) == ("ok", '[4.0, "hello"]\n')
     assert ran("import sys; print('x', file=sys.stderr); sys.exit(3)").code == 3
-    assert ran("open('/work/b', 'w').write('1'); print(open('b').read())").stdout == "1\n"
+    assert ran("open('/room/b', 'w').write('1'); print(open('b').read())").stdout == "1\n"
     assert ran("import asyncio; asyncio.run(asyncio.sleep(0)); print('ok')").stdout == "ok\n"
 
 
@@ -91,7 +91,7 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
 def test_there_is_no_proc_and_none_can_be_had() -> None:
     fails("open('/proc/1/environ')", "FileNotFoundError")
     fails("import os; os.listdir('/proc')", "FileNotFoundError")
-    mount = "import ctypes,os; c=ctypes.CDLL(None,use_errno=True); r=c.mount(b'p',b'/work',b'proc',0,None);"
+    mount = "import ctypes,os; c=ctypes.CDLL(None,use_errno=True); r=c.mount(b'p',b'/room',b'proc',0,None);"
     assert ran(mount + "print(r, ctypes.get_errno())").stdout == "-1 1\n"
 
 
@@ -230,7 +230,7 @@ def test_nothing_is_left_behind() -> None:
         return {path.name for path in Path(tempfile.gettempdir()).glob("pointwork-room-*")}
 
     before = rooms()
-    ran("open('/work/a', 'w').write('x')")
+    ran("open('/room/a', 'w').write('x')")
     ran("import time; time.sleep(60)", Limits(seconds=0.3))
     assert rooms() == before
     assert "pointwork-room" not in Path("/proc/self/mounts").read_text()
@@ -264,7 +264,7 @@ def test_without_root_it_works_by_user_namespaces_or_refuses() -> None:
     python = shutil.which("python3", path="/usr/bin")
     if os.geteuid() != 0 or shutil.which("setpriv") is None or python is None:
         pytest.skip("needs root, to become somebody else, and a Python that everybody may read")
-    code = "import os; print(os.getuid(), os.path.exists('/etc/passwd'), sorted(os.listdir('/work')))"
+    code = "import os; print(os.getuid(), os.path.exists('/etc/passwd'), sorted(os.listdir('/room')))"
     job = sandbox._job({"main.py": code}, SMALL)  # pyright: ignore[reportPrivateUsage]
     binds = [["/usr", "/usr"], *(bind for bind in job["binds"] if bind[1].startswith("/dev"))]
     with tempfile.TemporaryDirectory() as name:
@@ -276,7 +276,7 @@ def test_without_root_it_works_by_user_namespaces_or_refuses() -> None:
         job |= {
             "room": str(folder / "room"),
             "binds": binds,
-            "argv": [python, "-I", "-S", "/work/main.py"],
+            "argv": [python, "-I", "-S", "/room/main.py"],
             "env": {},
         }
         nobody = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
