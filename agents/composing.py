@@ -89,6 +89,8 @@ def _found(phrase: str) -> str:
     phrase = phrase.strip(" ,.;?")
     if re.match(r"(?:what|which|who|how|when|where)\b", phrase, re.IGNORECASE):
         return f"{phrase[0].upper()}{phrase[1:]}?"
+    if re.match(r"(?:all|everything)\b", phrase, re.IGNORECASE):  # one number is wanted, not a list
+        return f"What is the total of {phrase}?"
     return f"What is {phrase}?"
 
 

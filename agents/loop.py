@@ -46,8 +46,8 @@ class Job:
         chat, call_tool: to the runtime, which meters and logs.
         remaining: says what is left of the budget, for the prompt.
         max_turns: of the agentic loop; ``more_turns`` on top, once, if its last call then worked.
-        sure: a prepared call that accounts for less of the subtask than this is left to the model.
-        small: the model is a small one: a piece of text that clearly answers is taken without asking it.
+        sure: a prepared call that accounts for less of the subtask than this is left to the model. A prepared
+            answer says nothing of that and is taken at 0 only.
     """
 
     agent: Agent
@@ -62,7 +62,6 @@ class Job:
     max_turns: int
     more_turns: int = 0
     sure: float = SURE
-    small: bool = False
 
 
 @dataclass
@@ -98,11 +97,10 @@ async def work(job: Job) -> Attempt:
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
-    if prepared.answer and job.mode == "instant" and job.small:
+    if prepared.answer and job.mode == "instant" and job.sure <= 0:
         attempt.text = prepared.answer
-        attempt.evidence = [piece for piece in prepared.context if prepared.answer in piece[1]] or attempt.evidence[
-            :1
-        ]
+        holding = [piece for piece in prepared.context if prepared.answer in piece[1]]
+        attempt.evidence = holding or attempt.evidence[:1]
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
     elif job.mode == "reasoning" and prepared.call is None:

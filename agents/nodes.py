@@ -80,7 +80,7 @@ class Nodes:
                 understood = await standalone(state["task"], turns, chat)
                 asked, about = understood or asked, "" if understood else turns[-1].question
                 known = [] if understood and not leans_back(understood) else known
-            small = services.sure("planner") == 0.0
+            small = services.is_small("planner")
             planner = Planner(services.capabilities(), fits, chat, services.settings.planner, small)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
@@ -245,7 +245,6 @@ class Nodes:
             call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
             remaining=remaining if shaped.show_budget else (lambda: ""),
             sure=services.sure(arm.role),
-            small=services.sure(arm.role) == 0.0,
             max_turns=turns,
             more_turns=more,
         )

@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
-from pointwork.agents.composing import compose
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
-from pointwork.agents.splitter import answer_type_of, split
+from pointwork.agents.splitter import answer_type_of, nested_steps, split
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.settings import PlannerSettings
@@ -15,8 +14,8 @@ from pointwork.settings import PlannerSettings
 # Below this an agent has nothing to go by in a piece of text; above the other, one fits for certain.
 NO_FIT, CLEAR_FIT = 0.1, 0.5
 
-# From here on one agent can answer a whole task outright, and a question within a question where one holds both.
-OUTRIGHT, OUTRIGHT_NESTED = 0.95, 0.75
+# From here on one agent can answer a question and the one within it: one table holds both.
+OUTRIGHT = 0.75
 
 PLAN_TOKENS = 400
 
@@ -61,15 +60,13 @@ class Planner:
             BudgetExceeded: asking the model can not be paid. Nothing else stops a plan: in the end there are rules.
         """
         by_rules = self.settings.mode == "rules"
-        cut, nested = split(task, self.settings.max_subtasks), compose(task) is not None
-        if not report and self.settings.mode in ("auto", "rules") and (len(cut) == 1 or nested):
+        nested = nested_steps(task, self.settings.max_subtasks) is not None
+        if nested and not report and self.settings.mode in ("auto", "rules"):
             fits = await self.fits(task)
             best = max(fits, key=lambda name: fits[name])
-            # one agent can answer outright, or one table holds the question and the one within it
-            if fits[best] >= (OUTRIGHT_NESTED if len(cut) > 1 else OUTRIGHT):
-                whole = Subtask("s1", task.strip(), best, (), answer_type_of(task))
-                return Plan((whole if len(cut) > 1 else replace(cut[0], capability=best),), "instant")
-        parts, sure = await self._with_capabilities(cut, failed)
+            if fits[best] >= OUTRIGHT:
+                return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
+        parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
         author = "instant" if len(parts) == 1 else "splitter"
         by_itself = len(parts) == 1 and not report
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed

@@ -185,8 +185,12 @@ class Services:
         """How much of a question a reading must account for, to be taken without asking the model of a role."""
         kind = self.settings.run.readings
         if kind == "auto":
-            return 0.0 if getattr(self.models.client(role), "small", False) else SURE
+            return 0.0 if self.is_small(role) else SURE
         return 0.0 if kind == "always" else 2.0
+
+    def is_small(self, role: str) -> bool:
+        """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""
+        return bool(getattr(self.models.client(role), "small", False))
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""

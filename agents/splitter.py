@@ -77,9 +77,11 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
     What is over ``max_subtasks`` goes, whole, into the last one.
     """
-    parts = _parts(_SHAPE.sub("", task.strip()).strip() or task.strip()) or [task.strip()]
-    if len(parts) == 1 and max_subtasks > 2 and (nested := compose(parts[0])) is not None:
+    task = _without_shape(task)
+    nested = nested_steps(task, max_subtasks)
+    if nested is not None:
         return _nested(nested)
+    parts = _parts(task) or [task]
     if len(parts) > max_subtasks:
         parts = [*parts[: max_subtasks - 1], " ".join(parts[max_subtasks - 1 :])]
     subtasks: list[Subtask] = []
@@ -97,8 +99,19 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
                 text = _OWNS.sub(f"{{s{number - 1}}}'s", part, count=1)
         subtasks.append(Subtask(f"s{number}", text, "", needs, answer_type_of(part)))
     if len(subtasks) == 1:
-        return [replace(subtasks[0], text=_SHAPE.sub("", task.strip()).strip() or task.strip())]
+        return [replace(subtasks[0], text=task)]
     return subtasks
+
+
+def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
+    """The steps of a task that is one question with another inside it; None if it is not."""
+    parts = _parts(_without_shape(task))
+    steps = compose(parts[0]) if len(parts) == 1 else None
+    return steps if steps is not None and len(steps) <= max_subtasks else None
+
+
+def _without_shape(task: str) -> str:
+    return _SHAPE.sub("", task.strip()).strip() or task.strip()
 
 
 _VALUE_ASKED = re.compile(

@@ -6,6 +6,7 @@ from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.asking import numbers_rows
 from pointwork.agents.readings.linking import name_stems
 from pointwork.agents.readings.view import View
+from pointwork.tools.catalog import Column
 
 
 def named_product(view: View) -> str | None:
@@ -28,31 +29,32 @@ def named_product(view: View) -> str | None:
     return f"{pair[0].name} * {pair[1].name}"
 
 
-def worth_of(view: View) -> str | None:
-    """Amount times price of a table that has one of each."""
+def _factors(view: View) -> tuple[list[Column], list[Column]]:
+    """Columns of amounts and of prices; the only other number column is an amount, whatever it is called."""
     numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
-    amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
-    if not prices or not amounts or "per" in name_stems(amounts[0].name):
-        return None
-    return f"{amounts[0].name} * {prices[0].name}"
+    others = [c for c in numbers if c not in prices and "per" not in name_stems(c.name)]
+    amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]
+    return amounts or (others if len(others) == 1 else []), prices
+
+
+def worth_of(view: View) -> str | None:
+    """Amount times price of a table that has both."""
+    amounts, prices = _factors(view)
+    return f"{amounts[0].name} * {prices[0].name}" if amounts and prices else None
 
 
 def product_of(view: View) -> str | None:
     """Amount times price, where a question asks for a worth and the table has only its factors."""
-    if not view.at(lexicon.WORTH):
+    amounts, prices = _factors(view)
+    if not view.at(lexicon.WORTH) or not amounts or not prices:
         return None
     numbers = view.kinds("number")
-    prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
-    amounts = [c for c in numbers if set(name_stems(c.name)) & lexicon.QUANTITIES and c not in prices]
-    amounts = [c for c in amounts if "per" not in name_stems(c.name)]
-    if not amounts or not prices:
-        return None
     money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not numbers_rows(view, c)]
     if money:  # the worth itself is a column
         return None
     amount, price = max(amounts, key=view.strength), max(prices, key=view.strength)
-    if amount == price or not (view.conditions or view.at(lexicon.TOTAL)):
+    if not (view.conditions or view.at(lexicon.TOTAL)):
         return None
     direct = max(view.links[price.name].values(), default=0.0) >= 0.8 and not view.links[amount.name]
     total, value = view.at(lexicon.TOTAL), view.at(lexicon.VALUE)
