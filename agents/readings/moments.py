@@ -61,7 +61,7 @@ BOTH = re.compile(
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
 _QUANTITY = re.compile(
-    r"(?P<n>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
+    r"(?P<n>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
 )
 
 
@@ -244,6 +244,7 @@ _NO_UNITS = frozenset(
 
 
 def unit_of(name: str) -> object | None:
+    name = re.sub(r"\s+an?\s+", " per ", name)  # kilometres an hour
     low = name.lower()
     if low in _NO_UNITS and low not in ("h", "m", "g", "l", "k", "c", "f", "stone", "day", "days", "week", "year"):
         return None

@@ -113,13 +113,15 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
 def _extreme(question: str, want: Wanted, ranked: list[Span]) -> list[Span]:
     """``the cheapest of the three``: of several amounts in the best sentence the least comes first, or the most."""
     words = stems_of(question) & (lexicon.UP | lexicon.DOWN)
+    record = re.search(r"\b(?:record|all-time)\s+(low|high)\b", question, re.IGNORECASE)
+    words |= lexicon.stems({"low": "lowest", "high": "highest"}[record[1].lower()]) if record else frozenset()
     if not words or want.kind not in ("money", "number", "quantity", "duration"):
         return ranked
     same = [span for span in ranked if ranked and span.sentence.text == ranked[0].sentence.text]
     sized = [
         (float(number[0].replace(",", "")), span)
         for span in same
-        if (number := re.search(r"\d[\d,]*(?:\.\d+)?", span.text))
+        if (number := re.search(r"-?\d[\d,]*(?:\.\d+)?", span.text))
     ]
     if len(sized) < 2:
         return ranked
