@@ -95,6 +95,19 @@ class RunSettings(_Strict):
     recall_tokens: int = Field(default=300, ge=0)
 
 
+class TrainingSettings(_Strict):
+    """``[training]``: what runs keep for it.
+
+    Attributes:
+        keep_tokens: ask local models (embedded, URLs) for token ids and log-probabilities, and keep them in the store.
+        temperature: of every call to a local model: answers drawn greedily are all alike, and alike they teach
+            nothing. None leaves it to the agents (0). ``pointwork train`` sets it for what it collects itself.
+    """
+
+    keep_tokens: bool = True
+    temperature: float | None = Field(default=None, ge=0, le=2)
+
+
 class BudgetSettings(_Strict):
     """``[budget]``: limits of a run that sets none itself."""
 
@@ -167,6 +180,7 @@ class Settings(_Strict):
     planner: PlannerSettings = PlannerSettings()
     run: RunSettings = RunSettings()
     budget: BudgetSettings = BudgetSettings()
+    training: TrainingSettings = TrainingSettings()
     mcp: dict[str, McpSettings] = Field(default_factory=dict[str, McpSettings])
     agents: tuple[AgentSettings, ...] = ()
     agents_from: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")

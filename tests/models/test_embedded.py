@@ -74,6 +74,8 @@ def test_tokens_spell_the_answer(gguf: Path) -> None:
     assert completion.token_ids is not None
     # every generated token is part of the answer, but for the one that ends it
     assert completion.completion_tokens - len(completion.token_ids) in (0, 1)
+    assert completion.prompt_ids is not None
+    assert len(completion.prompt_ids) == completion.prompt_tokens
 
 
 def test_greedy_is_repeatable_and_seeds_matter(gguf: Path) -> None:

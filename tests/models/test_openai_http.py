@@ -126,10 +126,11 @@ def test_what_is_sent_and_what_is_read() -> None:
     tokens = [{"token": "{}", "logprob": -0.25}]
     reply = answer("{}")
     reply["choices"][0] |= {"logprobs": {"content": tokens}, "token_ids": [42]}  # type: ignore[index]
+    reply["prompt_token_ids"] = [5, 6, 7]
     completion, server = ask(response(reply), request, version="v7", extra={"top_k": 5})
     assert (completion.text, completion.finish, completion.model, completion.version) == ("{}", "stop", "m", "v7")
     assert (completion.prompt_tokens, completion.completion_tokens) == (7, 2)
-    assert (completion.token_ids, completion.logprobs) == ((42,), (-0.25,))
+    assert (completion.token_ids, completion.logprobs, completion.prompt_ids) == ((42,), (-0.25,), (5, 6, 7))
     assert completion.seconds > 0
     form = {"name": "answer", "schema": schema, "strict": True}
     assert server.requests == [
@@ -387,6 +388,25 @@ def test_token_ids_are_given_up_where_refused() -> None:
 
     server = FakeServer()
     assert asyncio.run(main()) == [True, False, False]
+
+
+def test_logprobs_are_given_up_where_refused() -> None:
+    async def picky(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        refused = [name for name in ("return_token_ids", "logprobs") if name in server.requests[-1]]
+        reply = {"error": f"unknown field {refused[0]}"} if refused else answer()
+        await response(reply, 400 if refused else 200)(reader, writer)
+
+    async def main() -> list[bool]:
+        nonlocal server
+        async with fake_server(picky) as server:
+            client = OpenAIClient(server.url, "m")
+            for _ in range(2):
+                assert (await client.chat(ChatRequest(HELLO.messages, logprobs=True))).logprobs is None
+            await client.aclose()
+            return ["logprobs" in request for request in server.requests]
+
+    server = FakeServer()
+    assert asyncio.run(main()) == [True, True, False, False]
 
 
 def test_schema_ignored_by_the_server() -> None:

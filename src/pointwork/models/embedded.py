@@ -51,6 +51,7 @@ class EmbeddedClient:
     """
 
     schema_in_prompt = False
+    gives_tokens = True
 
     def __init__(
         self,
@@ -227,6 +228,7 @@ class EmbeddedClient:
             version=self.version,
             token_ids=tuple(answer.ids) if request.logprobs else None,
             logprobs=tuple(answer.logprobs) if request.logprobs else None,
+            prompt_ids=answer.prompt_ids,
             seconds=seconds,
         )
 
@@ -243,6 +245,7 @@ class _Answer:
         self.finish: str | None = None
         self.usage: dict[str, Any] | None = None
         self.error: dict[str, Any] | None = None
+        self.prompt_ids: tuple[int, ...] | None = None
 
     def take(self, chunk: Chunk) -> bool:
         """One piece; True stops the generation."""
@@ -269,6 +272,10 @@ def _run(engine: Engine, body: dict[str, Any], request: ChatRequest, answer: _An
     if request.schema is not None:
         body = {**body, "grammar": grammar(request.schema)}
     engine.chat(body, answer.take)
+    if request.logprobs and answer.usage is not None:
+        # only if they are the ones it was shown: wrong ones would train the wrong thing
+        ids = engine.prompt_ids(body["messages"])
+        answer.prompt_ids = ids if len(ids) == answer.usage["prompt_tokens"] else None
 
 
 def _failure(name: str, error: dict[str, Any]) -> ProviderError:

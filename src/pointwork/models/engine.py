@@ -121,6 +121,19 @@ class Engine:
             raise ProviderError(f"llama.cpp did not count the tokens of a prompt: {str(reply)[:200]}")
         return count
 
+    def prompt_ids(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """The tokens that a conversation becomes, chat template included. Blocks: about 3 ms once it is started.
+
+        Raises:
+            ProviderError: the engine does not answer.
+        """
+        prompt = self._post("/apply-template", {"messages": list(messages)}).get("prompt")
+        body = {"content": prompt, "add_special": True, "parse_special": True}
+        tokens = self._post("/tokenize", body).get("tokens") if isinstance(prompt, str) else None
+        if not isinstance(tokens, list):
+            raise ProviderError("llama.cpp did not give the tokens of a prompt")
+        return tuple(cast(list[int], tokens))
+
     def endpoint(self) -> tuple[str, str]:
         """Base URL and API key of the port at which the engine speaks OpenAI's API. Loads the model if need be.
 

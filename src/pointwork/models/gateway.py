@@ -113,6 +113,8 @@ class Models:
                 f"{client.name}: the prompt has {prompt_tokens} tokens, its context holds {client.context_tokens}"
             )
         request = replace(request, max_tokens=min(request.max_tokens, room))
+        if getattr(client, "gives_tokens", False):
+            request = self._for_training(request)
         request, reservation = self._reserve(client, request, prompt_tokens, caller)
         started = time.time()
         try:
@@ -136,6 +138,12 @@ class Models:
         )
         self._log(role, client, request, completion, caller, started, None)
         return completion
+
+    def _for_training(self, request: ChatRequest) -> ChatRequest:
+        """A call to a local model, as the data for its training wants it."""
+        wanted = self._settings.training
+        warm = request.temperature if wanted.temperature is None else wanted.temperature
+        return replace(request, logprobs=request.logprobs or wanted.keep_tokens, temperature=warm)
 
     def _reserve(
         self, client: ModelClient, request: ChatRequest, prompt_tokens: int, caller: Caller
@@ -201,6 +209,12 @@ class Models:
     ) -> None:
         if caller.run_id is None:
             return
+        given: dict[str, object] = {
+            "messages": list(request.messages),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "schema": request.schema,
+        }
         row: dict[str, object] = {
             "run_id": caller.run_id,
             "subtask": caller.subtask,
@@ -209,12 +223,7 @@ class Models:
             "role": role,
             "model": client.name,
             "model_version": "" if completion is None else completion.version,
-            "input": {
-                "messages": list(request.messages),
-                "max_tokens": request.max_tokens,
-                "temperature": request.temperature,
-                "schema": request.schema,
-            },
+            "input": given,
             "output": None,
             "token_ids": None,
             "logprobs": None,
@@ -226,6 +235,8 @@ class Models:
             "error": None if error is None else f"{type(error).__name__}: {error}",
         }
         if completion is not None:
+            if completion.prompt_ids is not None:
+                row["input"] = {**given, "prompt_ids": list(completion.prompt_ids)}
             row |= {
                 "output": {"text": completion.text, "finish": completion.finish},
                 "token_ids": None if completion.token_ids is None else list(completion.token_ids),

@@ -8,7 +8,7 @@ import json
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class OpenAIClient:
         ConfigError: the URL is not one, or the tokenizer can not be read.
     """
 
+    gives_tokens = True
+
     def __init__(
         self,
         base_url: str,
@@ -74,7 +76,7 @@ class OpenAIClient:
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._extra = dict(extra or {})
-        self._token_ids = True  # until the server refuses the parameter
+        self._token_ids = self._logprobs = True  # until the server refuses the parameter
         # A connection belongs to the event loop it was opened in.
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
 
@@ -166,16 +168,22 @@ class OpenAIClient:
         return self._model
 
     async def _ask(self, model: str, request: ChatRequest) -> dict[str, Any]:
-        body = {**openai_wire.body(model, request), **self._extra}
-        if request.logprobs and self._token_ids:
-            try:
-                return await self._send("POST", self._wire.chat_path, {**body, "return_token_ids": True})
-            except ProviderError as error:
-                # vLLM's own parameter: others ignore it, or refuse it by name.
-                if "return_token_ids" not in str(error):
-                    raise
+        wanted = replace(request, logprobs=request.logprobs and self._logprobs)
+        body = {**openai_wire.body(model, wanted), **self._extra}
+        if not wanted.logprobs:
+            return await self._send("POST", self._wire.chat_path, body)
+        try:
+            more = {"return_token_ids": True} if self._token_ids else {}
+            return await self._send("POST", self._wire.chat_path, {**body, **more})
+        except ProviderError as error:
+            # the first is vLLM's own: others ignore it, or refuse it by name; some refuse both
+            if self._token_ids and "return_token_ids" in str(error):
                 self._token_ids = False
-        return await self._send("POST", self._wire.chat_path, body)
+            elif "logprobs" in str(error):
+                self._logprobs = False
+            else:
+                raise
+        return await self._ask(model, request)
 
     async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()

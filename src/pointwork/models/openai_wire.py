@@ -132,6 +132,7 @@ class Reader:
             finish = str(choice.get("finish_reason") or "stop")
             prompt, generated = _usage(reply)
             ids, logprobs = _tokens(choice) if request.logprobs else (None, None)
+            shown_ids = _ids(reply.get("prompt_token_ids")) if request.logprobs else None
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
             raise self._missing(path, f"what is needed ({error!r})", json.dumps(reply).encode()) from error
         if text is None and finish == "length":
@@ -147,6 +148,7 @@ class Reader:
             version=version,
             token_ids=ids,
             logprobs=logprobs,
+            prompt_ids=shown_ids,
             seconds=seconds,
         )
         if prompt is None or generated is None:
@@ -231,7 +233,10 @@ def _tokens(choice: dict[str, Any]) -> tuple[tuple[int, ...] | None, tuple[float
     table: dict[str, Any] = choice.get("logprobs") or {}
     rows: list[dict[str, Any]] = table.get("content") or []
     logprobs = tuple(float(row["logprob"]) for row in rows) or None
-    ids: list[Any] = choice.get("token_ids") or [row.get("id") for row in rows]
-    if not ids or not all(isinstance(number, int) for number in ids):
-        return None, logprobs
-    return tuple(ids), logprobs
+    return _ids(choice.get("token_ids") or [row.get("id") for row in rows]), logprobs
+
+
+def _ids(value: object) -> tuple[int, ...] | None:
+    given = cast(list[object], value) if isinstance(value, list) else []
+    whole = tuple(number for number in given if isinstance(number, int))
+    return whole if whole and len(whole) == len(given) else None

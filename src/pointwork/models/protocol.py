@@ -70,6 +70,8 @@ class Completion:
         finish: ``stop``, ``length`` (the token limit cut it) or another word of the back end's.
         model: the model's own name; ``version``: adapter or weights version, empty for the base.
         token_ids, logprobs: of the generated tokens, one entry per token; None where the back end has none.
+        prompt_ids: token ids of the whole prompt, chat template included, where log-probabilities were asked for;
+            None where the back end does not say.
         seconds: wall time of the successful attempt.
     """
 
@@ -81,6 +83,7 @@ class Completion:
     version: str = ""
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
+    prompt_ids: tuple[int, ...] | None = None
     seconds: float = 0.0
     raw: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
