@@ -163,7 +163,8 @@ def _read_out(prepared: Prepared, result: ToolResult) -> str:
     elif not answer and rows and len(rows[0]) == 1:
         answer = ", ".join(dict.fromkeys(str(row[0]) for row in rows[:10]))
     if prepared.yes_no:
-        return "yes" if re.fullmatch(r"-?[\d.]+", answer) and float(answer) > 0 else "no"
+        number = re.match(r"-?\d[\d.]*(?=\s|$)", answer)  # of a difference the unit may stand behind it
+        return "yes" if number and float(number[0]) > 0 else "no"
     if prepared.unit and re.fullmatch(r"-?[\d.]+", answer):
         return f"{answer} {prepared.unit}"
     return answer

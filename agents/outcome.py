@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from pointwork.agents.plan import Plan
+from pointwork.agents.readings.finishing import rounded
 from pointwork.agents.result import Cost, Decided, Question, Result, Status
 from pointwork.agents.services import Services
 from pointwork.agents.state import State, Try, results_of_round
@@ -84,7 +85,7 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
     account = services.in_hand(run_id).account
     row = services.store.row(runs.select().where(runs.c.id == run_id))
     return Result(
-        text="; ".join(tried["text"] for tried in sinks if tried["text"]),
+        text=_text(state, sinks),
         status=status,
         run_id=run_id,
         cost=Cost.of(account.spent(), time.time() - (row["created"] if row else time.time())),
@@ -94,6 +95,12 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
         missing=tuple(missing),
         questions=questions,
     )
+
+
+def _text(state: State, sinks: Sequence[Try]) -> str:
+    """The answers to all parts; a single one rounded as the task asks."""
+    texts = [tried["text"] for tried in sinks if tried["text"]]
+    return rounded(state["task"], texts[0]) if len(texts) == 1 else "; ".join(texts)
 
 
 def _best(state: State, tried: Try) -> Try:

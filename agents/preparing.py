@@ -92,8 +92,29 @@ def _expression(text: str) -> str:
     return bare if evaluate_text(bare) is not None else ""
 
 
+_MORE_THAN = re.compile(
+    r"^\W*(?:is|are|does|do)\s+(?P<a>.+?)\s+(?:(?P<more>more|greater|larger|bigger|higher)|less|smaller|lower|fewer)\s+than\s+"
+    r"(?P<b>.+?)\W*$",
+    re.IGNORECASE,
+)
+
+
+def _side(text: str) -> str:
+    return _expression(text) or (text if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", text) else "")
+
+
+def _comparison(text: str) -> str:
+    """``Is 17 times 23 more than 400?`` as a difference that is above 0 if so; empty if it is no such question."""
+    match = _MORE_THAN.match(text)
+    sides = (_side(match["a"]), _side(match["b"])) if match is not None else ("", "")
+    if match is None or not all(sides):
+        return ""
+    first, second = sides if match["more"] else sides[::-1]
+    return f"({first}) - ({second})"
+
+
 async def fits_calculator(text: str, _: ToolContext) -> float:
-    if _expression(text):
+    if _expression(text) or _comparison(text):
         return 1.0
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
@@ -112,6 +133,8 @@ async def prepare_calculator(text: str, _: ToolContext) -> Prepared:
     expression = _expression(text)
     if expression:
         return Prepared(call=("calculate", {"expression": expression}))
+    if difference := _comparison(text):
+        return Prepared(call=("calculate", {"expression": difference}), yes_no=True)
     plain = _PLAIN_CONVERSION.match(text)
     if plain and re.fullmatch(r"-?[\d.,]+", plain["value"]):  # a bare number has the unit that is asked for
         return Prepared(

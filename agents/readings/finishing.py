@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.question import Question
@@ -35,6 +36,37 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     if len(found) != 1 or found[0][3] == asked[1]:
         return None
     return Reading("calculate", {"expression": f"{found[0][2]} to {asked[0]}"}, 1.0)
+
+
+_WORDS = {"one": 1, "two": 2, "three": 3, "four": 4}
+_ROUNDING = re.compile(
+    r"\b(?:(?P<n>one|two|three|four|[1-9])\s+(?:decimals?|digits\s+after\s+the\s+(?:decimal\s+)?point)|"
+    r"(?P<whole>(?:in|as\s+a|to\s+a|to\s+the\s+next)\s+whole\s+(?:number|[a-z]+)s?|to\s+an\s+integer)|"
+    r"(?:to|round(?:ed)?(?:\s+to)?)\s+the\s+nearest\s+(?:whole\s+)?(?P<nearest>ten|hundred|thousand|[a-z]+))\b",
+    re.IGNORECASE,
+)
+
+
+def rounded(question: str, answer: str) -> str:
+    """An answer that is a number, with or without a unit, rounded as the question asks (half away from zero)."""
+    asked = _ROUNDING.search(question)
+    number = re.fullmatch(r"(?P<n>-?\d[\d,]*(?:\.\d+)?)(?P<rest>\s*[^\d\s].*)?", answer.strip())
+    if asked is None or number is None:
+        return answer
+    places = 0
+    if asked["n"]:
+        places = _WORDS.get(asked["n"].lower(), 0) or int(asked["n"])
+    elif asked["nearest"]:
+        if asked["nearest"].lower() in ("tenth", "hundredth", "cent", "penny"):
+            places = 1 if asked["nearest"].lower() == "tenth" else 2
+        else:
+            places = {"ten": -1, "hundred": -2, "thousand": -3}.get(asked["nearest"].lower(), 0)
+    way = re.search(r"\bround(?:ed)?\s+(up|down)\b", question, re.IGNORECASE)
+    mode = ROUND_HALF_UP if way is None else ROUND_CEILING if way[1].lower() == "up" else ROUND_FLOOR
+    value = Decimal(number["n"].replace(",", ""))
+    if places > 0 and -int(value.as_tuple().exponent) <= places:
+        return answer
+    return f"{value.quantize(Decimal(1).scaleb(-places), mode):f}{number['rest'] or ''}"
 
 
 _RATE = r"\s+(?:for\s+)?(?:each|every|per|an?)\s+(?P<n>\d[\d,.]*\s+)?(?P<unit>[^\W\d_]+)"

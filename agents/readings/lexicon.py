@@ -137,8 +137,8 @@ DIMENSIONS = [(stems(asked), stems(named)) for asked, named in _DIMENSIONS.value
 # Superlatives: the direction in which the column is sorted. Of dates the "oldest" and "longest" are the least.
 UP = stems(
     "most highest largest longest biggest greatest maximum max maximal top best heaviest tallest widest deepest "
-    "strongest hardest warmest hottest fastest dearest latest newest youngest farthest furthest windiest wettest rainiest "
-    "busiest richest steepest thickest loudest brightest worst"
+    "strongest hardest warmest hottest fastest dearest latest newest youngest farthest furthest windiest wettest "
+    "rainiest busiest richest steepest thickest loudest brightest worst"
 )
 DOWN = stems(
     "least lowest smallest shortest minimum min minimal fewest weakest coldest coolest slowest cheapest earliest "

@@ -99,7 +99,8 @@ class TrainingSettings(_Strict):
     """``[training]``: what runs keep for it.
 
     Attributes:
-        keep_tokens: ask local models (embedded, URLs) for token ids and log-probabilities, and keep them in the store.
+        keep_tokens: ask local models (embedded, URLs) for token ids and log-probabilities, and keep them in the
+            store.
         temperature: of every call to a local model: answers drawn greedily are all alike, and alike they teach
             nothing. None leaves it to the agents (0). ``pointwork train`` sets it for what it collects itself.
     """

@@ -63,6 +63,9 @@ def ask(tmp_path: Path, root: Path, task: str) -> Result:
         ("How many km/h does the mill wheel turn at?", "16.668 km/h"),
         ("How many hours do the stones need for 100 kilograms?", "4 h"),
         ("What date is 10 days after 25 February 2024?", "2024-03-06"),
+        ("Is 17 times 23 more than 400?", "no"),
+        ("Is 5 km less than 4 miles?", "yes"),
+        ("How many km/h does the mill wheel turn at? Give one decimal.", "16.7 km/h"),
     ],
 )
 def test_the_words_say_it_and_no_model_is_asked(tmp_path: Path, root: Path, task: str, text: str) -> None:

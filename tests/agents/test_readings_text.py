@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pointwork.agents.composing import compose
 from pointwork.agents.readings import moments, sentences, spans
-from pointwork.agents.readings.finishing import finishing
+from pointwork.agents.readings.finishing import finishing, rounded
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.splitter import split
 from pointwork.tools import passages
@@ -185,3 +185,22 @@ def test_reading_a_text_never_fails(text: str) -> None:
     moments.readings(text)
     finishing(text, text, [text])
     wanted(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "text"),
+    [
+        ("What is that in Celsius, to the nearest whole degree?", "176.666666667 Celsius", "177 Celsius"),
+        ("How many? Give two decimals.", "-3.14159", "-3.14"),
+        ("How long is it, to one decimal?", "2.25 m", "2.3 m"),
+        ("Rounded up to the nearest hundred, please", "1201", "1300"),
+        ("How much is it to the nearest cent?", "2.345 euros", "2.35 euros"),
+        # nothing to round, or nothing asked
+        ("How many? Give two decimals.", "3.1", "3.1"),
+        ("How many decimals are there?", "3.55", "3.55"),
+        ("Who is it, to the nearest degree?", "Ann Reed", "Ann Reed"),
+        ("On which day, to the nearest week?", "2024-03-06", "2024-03-06"),
+    ],
+)
+def test_an_answer_is_rounded_as_the_question_asks(question: str, answer: str, text: str) -> None:
+    assert rounded(question, answer) == text
