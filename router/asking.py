@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.errors import UsageError
+from pointwork.router.estimates import Sheet
 from pointwork.router.policies.base import best_of
 
 Array = npt.NDArray[np.float64]
@@ -40,17 +41,16 @@ class Ask:
 class Judged:
     """The candidates of one decision and what was thought of them: arrays over the n candidates.
 
-    ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``contexts``: (n, d); ``table``: columns as
-    ``decisions.COLUMNS``; ``widths``: √(xᵀPx) of quality.
+    ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``table``: columns as ``decisions.COLUMNS``;
+    ``sheet``: contexts and widths, until the next decision.
     """
 
     slots: Slots
     names: Sequence[str]
     inner: Array
     state: Array
-    contexts: Array
     table: Array
-    widths: Array
+    sheet: Sheet
     probabilities: Array
 
 

@@ -5,23 +5,25 @@ and on the times given with them, so that replaying a log yields the same state.
 """
 
 import copy
-import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from pointwork.embedding import Embedder
 from pointwork.errors import UsageError
+from pointwork.router import learning
 from pointwork.router.arms import Arm
 from pointwork.router.asking import Ask, Judged, capped
-from pointwork.router.decisions import COLUMNS, Decision, Outcome, new_decision_id
-from pointwork.router.drift import KEEP, LEAST, Drift
-from pointwork.router.estimates import Estimate, Estimates, log_cost
+from pointwork.router.decisions import Decision, Outcome, new_decision_id
+from pointwork.router.drift import Drift
+from pointwork.router.estimates import Estimates, Sheet, log_cost
 from pointwork.router.features import Features
 from pointwork.router.health import Health
 from pointwork.router.pacing import Pacer
-from pointwork.router.pending import Ledger, Pending, logs_of
+from pointwork.router.pending import Ledger, Pending
 from pointwork.router.policies.base import Policy, View
 from pointwork.router.priors import inherited_quality
 from pointwork.router.screen import Screen
@@ -84,6 +86,7 @@ class Core:
         self.clock = 0
         self.features: Features | None = None
         self._estimates: Estimates | None = None
+        self._sheet: Sheet | None = None
         self._vectors = np.zeros((0, embedder.dims))
         self.arms_changed()
 
@@ -92,6 +95,7 @@ class Core:
         self.all_slots: Slots = np.flatnonzero(np.array(self.active))
         self.all_names = self._names(self.all_slots)
         self._everyone = len(self.all_slots) == len(self.arms)
+        self._sheet = None
         self._vectors = np.asarray(self.embedder.embed([arm.words for arm in self.arms]), np.float64)
 
     @property
@@ -161,60 +165,79 @@ class Core:
             look_only: nobody will be drawn: leave the pacer's, the screen's and the generator's state as they are.
         """
         slots, names, everyone = self._candidates(slots, inner, text, now, look_only)
-        assert self.features is not None
         some = None if everyone else slots
         state = self.health.features(some, ask.remaining)
-        contexts = self.features.contexts(inner, state)
-        seen = self.estimates.predict(contexts, self.clock, some)
+        sheet = self._filled(some, inner, state)
         rng = copy.deepcopy(self.rng) if look_only else self.rng
         if not look_only:
-            self.pacer.look(seen.mean + self.optimism * seen.width, seen.cost, some)
-        view = View(names, contexts, seen.mean, seen.width, seen.cost, seen.cost, self.clock, ask.least)
-        scores, bonus, target = self._propose(view, seen, ask, rng)
+            self.pacer.look(sheet.upper, sheet.cost, some)
+        view = sheet.view(names, self.clock, ask.least, self.optimism)
+        scores, bonus, target = self._propose(view, sheet, ask, rng)
+        dearest = sheet.cost.item(sheet.cost.argmax())
         if ask.paced and self.pacer.budget is not None:
-            if not look_only and self.pacer.dear(float(seen.cost[target.argmax()])):
+            if not look_only and self.pacer.dear(sheet.cost.item(target.argmax())):
                 self.pacer.solve()
-                scores, bonus, target = self._propose(view, seen, ask, rng)
+                scores, bonus, target = self._propose(view, sheet, ask, rng)
             most = self.pacer.affordable()
-            if float(seen.cost.max()) > most:
-                target, _ = capped(most, seen.cost, scores, target, target)
-        settings = self.settings
-        floor = self.pacer.floor(settings.exploration, settings.exploration_share, seen.cost)
-        if ask.most is not None:
-            target, floor = capped(ask.most, seen.cost, scores, target, floor)
-        probabilities = target * (1.0 - float(floor.sum()))
-        probabilities += floor
-        table = np.empty((len(COLUMNS), len(scores)))
-        table[0], table[1], table[2], table[3] = seen.mean, bonus, seen.cost, seen.seconds
-        table[4], table[5], table[6], table[7] = scores, view.price, seen.log_cost, seen.log_seconds
-        return Judged(slots, names, inner, state, contexts, table.T, seen.width, probabilities)
+            if dearest > most:
+                target, _ = capped(most, sheet.cost, scores, target, target)
+        probabilities = self._mixed(sheet, ask, scores, target, dearest)
+        sheet.bonus[:] = bonus
+        sheet.score[:] = scores
+        return Judged(slots, names, inner, state, sheet.table.copy().T, sheet, probabilities)
 
-    def _propose(
-        self, view: View, seen: Estimate, ask: Ask, rng: np.random.Generator
-    ) -> tuple[Array, Array, Array]:
+    def _filled(self, some: Slots | None, inner: Array, state: Array) -> Sheet:
+        """Contexts and predictions of some candidates, or of all."""
+        assert self.features is not None
+        sheet = self._sheet if some is None else None
+        if sheet is None:
+            sheet = Sheet(len(state), self.features.dims, self.features.bias)
+            if some is None:
+                self._sheet = sheet
+        sheet.shared[:] = inner
+        np.multiply(state, self.features.state_scale, out=sheet.state)
+        self.estimates.predict(sheet, self.clock, some)
+        np.multiply(sheet.width, self.optimism, out=sheet.bonus)
+        np.add(sheet.mean, sheet.bonus, out=sheet.upper)
+        return sheet
+
+    def _mixed(self, sheet: Sheet, ask: Ask, scores: Array, target: Array, dearest: float) -> Array:
+        """The distribution to draw from: the policy's target and the exploration floor."""
+        settings, pacer = self.settings, self.pacer
+        epsilon = settings.exploration
+        if ask.most is None and pacer.even(epsilon, settings.exploration_share, dearest):
+            mixed = target * (1.0 - epsilon)
+            mixed += epsilon / len(target)
+            return mixed
+        floor = pacer.floor(epsilon, settings.exploration_share, sheet.cost)
+        if ask.most is not None:
+            target, floor = capped(ask.most, sheet.cost, scores, target, floor)
+        return target * (1.0 - float(floor.sum())) + floor
+
+    def _propose(self, view: View, sheet: Sheet, ask: Ask, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Scores, bonus and target of the policy; where λ is a mixture of two, the mixture of their targets."""
         pacer = self.pacer
         if ask.paced and pacer.share:
-            view.price = self._price(seen, ask, low=True)
+            self._price(sheet, ask, low=True)
             _, _, freer = self.policy.propose(view, rng)
-            view.price = self._price(seen, ask)
+            self._price(sheet, ask)
             scores, bonus, target = self.policy.propose(view, rng)
             return scores, bonus, (1.0 - pacer.share) * target + pacer.share * freer
-        view.price = self._price(seen, ask)
+        self._price(sheet, ask)
         return self.policy.propose(view, rng)
 
-    def _price(self, seen: Estimate, ask: Ask, *, low: bool = False) -> Array:
-        """What cost and latency take off each candidate's score, (n,)."""
+    def _price(self, sheet: Sheet, ask: Ask, *, low: bool = False) -> None:
+        """Write down what cost and latency take off each candidate's score."""
+        price = sheet.price
         if ask.weight is not None:
-            price = self.pacer.tradeoff(ask.weight, seen.cost)
+            price[:] = self.pacer.tradeoff(ask.weight, sheet.cost)
         elif ask.least is not None:
-            price = np.zeros(len(seen.cost))  # the floor says what money is worth
+            price[:] = 0.0  # the floor says what money is worth
         else:
-            price = self.pacer.price(seen.cost, low=low)
+            np.multiply(sheet.cost, self.pacer.low if low else self.pacer.rate, out=price)
         settings = self.settings
         if settings.latency_weight:
-            price = price + (settings.latency_weight / settings.deadline) * seen.seconds
-        return price
+            price += (settings.latency_weight / settings.deadline) * sheet.seconds
 
     def _candidates(
         self, slots: Slots | None, inner: Array, text: bool, now: float, look_only: bool
@@ -238,23 +261,24 @@ class Core:
 
     def commit(self, judged: Judged, now: float) -> tuple[Decision, Pending]:
         """Draw the arm and note the decision."""
-        cumulative = judged.probabilities.cumsum()
-        draw = self.rng.random() * float(cumulative[-1])
-        index = min(int(cumulative.searchsorted(draw, side="right")), len(judged.names) - 1)
-        slot, table = int(judged.slots[index]), judged.table
+        probabilities = judged.probabilities.tolist()
+        cumulative = list(accumulate(probabilities))
+        draw = self.rng.random() * cumulative[-1]
+        index = min(bisect_right(cumulative, draw), len(probabilities) - 1)
+        slot, table, sheet = judged.slots.item(index), judged.table, judged.sheet
         decision = Decision(
             id=new_decision_id(),
             arm=judged.names[index],
-            propensity=float(judged.probabilities[index]),
+            propensity=probabilities[index],
             names=judged.names,
             probabilities=judged.probabilities,
             table=table,
             health=self.health.names(judged.slots),
             price_weight=self.pacer.weight,
         )
-        context = judged.contexts[index].copy()
-        mean, _, cost, _, _, _, logged_cost, logged_seconds = table[index].tolist()
-        width = float(judged.widths[index])
+        context = sheet.contexts[index].copy()
+        mean, logged_cost, logged_seconds, cost, *_ = table[index].tolist()
+        width = sheet.width.item(index)
         pending = Pending(
             slot=slot,
             clock=self.clock,
@@ -289,66 +313,7 @@ class Core:
 
     def learn(self, pending: Pending, outcome: Outcome, now: float) -> bool:
         """Take in an outcome. Returns whether it said anything new."""
-        old = pending.outcome
-        new = outcome if old is None else old.merged(outcome)
-        if new == old:
-            return False
-        pending.outcome = new
-        before, after = None if old is None else old.target, new.target
-        priced = old is not None and not (old.usd is None and old.seconds is None)
-        quality = after if before is None else None
-        logs = None if priced or (new.usd is None and new.seconds is None) else logs_of(pending, new)
-        if quality is not None or logs is not None:
-            self.estimates.learn(pending.slot, pending.context, pending.clock, quality, logs)
-        if quality is not None:
-            self._graded(pending, quality)
-        elif before is not None and after is not None and after != before:
-            self.estimates.correct_quality(pending.slot, pending.context, pending.clock, after, before)
-        if old is not None and priced and (new.usd, new.seconds) != (old.usd, old.seconds):
-            logs_before, logs_now = logs_of(pending, old), logs_of(pending, new)
-            self.estimates.correct_costs(pending.slot, pending.context, pending.clock, logs_now, logs_before)
-        self._paid(pending, None if old is None else old.usd, new.usd)
-        self._landed(pending, old, new, now)
-        self.estimates.tidy(self.clock)
-        return True
-
-    def _graded(self, pending: Pending, quality: float) -> None:
-        """A decision's quality became known."""
-        slot, residual = pending.slot, quality - pending.mean
-        self.estimates.learn_noise(residual, pending.width)
-        if self.settings.adapt:
-            self.estimates.hope(quality)
-        self.health.grade(slot, quality)
-        unit = max(LEAST, math.sqrt(float(self.estimates.noise[0])))
-        moved = self.drift.changed(slot, 0, residual, 1.0 - pending.unsure, unit)
-        if moved is not None:
-            self.estimates.shift(slot, 0, self.clock, moved, KEEP)
-
-    def _paid(self, pending: Pending, old: float | None, new: float | None) -> None:
-        """A decision's cost became known, or another."""
-        if new is None or new == old:
-            return
-        slot, residual = pending.slot, log_cost(new) - pending.log_cost
-        replaced = None if old is None else log_cost(old) - pending.log_cost
-        self.estimates.learn_smear(slot, pending.clock, residual, (1.0 - pending.ignorance) ** 2, replaced)
-        self.pacer.settle(new - pending.charged)
-        pending.charged = new
-        if old is None:
-            unit = math.sqrt(float(self.estimates.regression.noise[1])) + LEAST
-            moved = self.drift.changed(slot, 1, residual, 1.0 - pending.ignorance, unit)
-            if moved is not None:
-                self.estimates.shift(slot, 1, self.clock, moved, KEEP)
-
-    def _landed(self, pending: Pending, old: Outcome | None, new: Outcome, now: float) -> None:
-        slot = pending.slot
-        if pending.flying:
-            pending.flying = False
-            self.health.settled(slot)
-        failed = new.error is not None and (old is None or old.error is None)
-        if old is None or failed:
-            self.health.record(slot, failed=failed, clock=self.clock, now=now)
-        if new.seconds is not None and (old is None or old.seconds is None):
-            self.health.timed(slot, new.seconds)
+        return learning.learn(self, pending, outcome, now)
 
     def add_arm(self, arm: Arm) -> None:
         """Add an arm, its quality inherited from arms of like price and description.

@@ -1,7 +1,7 @@
 """Decisions and outcomes: what the router hands out and what it is told back."""
 
-import math
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,11 +18,24 @@ ArmScore = dict[str, float | str]
 
 ID_PREFIX = "dec"
 _ID_LENGTH = len(ID_PREFIX) + 28
+_TOPS = (("quality", 1.0), ("usd", sys.float_info.max), ("seconds", sys.float_info.max))
+
+
+# random bits, asked for many at once: a call of the system costs more than all the rest
+_drawn: list[str] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drawn.clear)  # else a child would use its parent's
 
 
 def new_decision_id() -> str:
     """An id that sorts by time: milliseconds (12 hex digits) and 64 random bits, as the store's other ids."""
-    return f"{ID_PREFIX}{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
+    try:
+        bits = _drawn.pop()
+    except IndexError:
+        many = os.urandom(8 * 256).hex()
+        bits, *others = (many[start : start + 16] for start in range(0, len(many), 16))
+        _drawn.extend(others)
+    return f"{ID_PREFIX}{time.time_ns() // 1_000_000:012x}{bits}"
 
 
 def is_decision_id(text: str) -> bool:
@@ -53,14 +66,14 @@ class Outcome:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        for name, top in (("quality", 1.0), ("usd", math.inf), ("seconds", math.inf)):
+        for name, top in _TOPS:
             value: object = getattr(self, name)
-            if value is None:
+            if value is None or (type(value) is float and 0.0 <= value <= top):
                 continue
             if not isinstance(value, SupportsFloat) or isinstance(value, str):
                 raise UsageError(f"outcome {name} must be a number or None, not {value!r}")
             number = float(value)
-            if not math.isfinite(number) or not 0 <= number <= top:
+            if not 0.0 <= number <= top:
                 allowed = "between 0 and 1" if name == "quality" else "finite and not negative"
                 raise UsageError(f"outcome {name} must be {allowed}, not {value!r}")
             object.__setattr__(self, name, number)
@@ -79,7 +92,7 @@ class Outcome:
 
 
 # What is kept of each candidate, in the order of the columns of ``Decision.table``.
-COLUMNS = ("mean", "bonus", "cost", "latency", "score", "price", "log_cost", "log_seconds")
+COLUMNS = ("mean", "log_cost", "log_seconds", "cost", "latency", "bonus", "price", "score")
 
 
 @dataclass(eq=False)
@@ -92,8 +105,8 @@ class Decision:
         propensity: the probability with which it was drawn.
         names: the candidates that could be drawn.
         probabilities: shape (n,), theirs; sums to 1.
-        table: shape (n, len(COLUMNS)): quality (mean), bonus, cost (US dollars), latency (seconds), score, price
-            (what the cost took off the score), predicted log(cost + c₀) and log seconds.
+        table: shape (n, len(COLUMNS)): quality (mean), predicted log(cost + c₀) and log seconds, cost (US dollars),
+            latency (seconds), bonus, price (what the cost took off the score), score.
         health: state of each candidate's breaker.
         price_weight: λ, what spending the budget of one request costs in quality.
     """

@@ -7,12 +7,14 @@ matrix of its own, because it often comes later than cost and latency, or not at
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from pointwork.router.arms import Arm
+from pointwork.router.decisions import COLUMNS
+from pointwork.router.features import STATE
+from pointwork.router.policies.base import View
 from pointwork.router.regression import COSTS, QUALITY, Regression
 
 Array = npt.NDArray[np.float64]
@@ -39,22 +41,38 @@ def log_seconds(seconds: float) -> float:
     return math.log(max(seconds, SECONDS_FLOOR))
 
 
-@dataclass(slots=True)
-class Estimate:
-    """Predictions for n candidates, each of shape (n,).
+class Sheet:
+    """Room for the contexts of n candidates and what is predicted for them, made once and written over each time.
 
     Attributes:
-        mean: quality. width: standard deviation of what is believed of it, √(σ² xᵀPx).
-        log_cost, log_seconds: the regressions' own predictions.
-        cost: expected US dollars. seconds: predicted latency.
+        contexts: (n, d); ``shared``, ``state``: views of its middle block and of the arms' state.
+        table: (len(COLUMNS), n); mean, log_cost, log_seconds, cost, seconds, bonus, price, score: its rows.
+            ``cost``: expected US dollars; ``seconds``: predicted latency; the logarithms are the regressions' own.
+        width: (n,), standard deviation of what is believed of quality, √(σ² xᵀPx).
+        upper: (n,), mean and bonus, by the policy's own optimism.
     """
 
-    mean: Array
-    width: Array
-    log_cost: Array
-    log_seconds: Array
-    cost: Array
-    seconds: Array
+    def __init__(self, count: int, dims: int, bias: float) -> None:
+        self.contexts = np.zeros((count, dims))
+        self.contexts[:, 0] = bias
+        self.shared, self.state = self.contexts[:, 1:-STATE], self.contexts[:, -STATE:]
+        self.column = self.contexts[:, :, None]
+        self.gains = np.empty((count, dims))
+        self.gains_column = self.gains[:, :, None]
+        self.table = np.empty((len(COLUMNS), count))
+        self.heads, self.logs, self.amounts = self.table[:3], self.table[1:3], self.table[3:5]
+        self.flat = self.heads.reshape(-1)
+        self.mean, self.log_cost, self.log_seconds, self.cost, self.seconds = self.table[:5]
+        self.bonus, self.price, self.score = self.table[5:]
+        self.width, self.upper = np.empty(count), np.empty(count)
+        self._view = View((), self.contexts, self.mean, self.width, self.cost, self.price, 0)
+
+    def view(self, names: Sequence[str], clock: int, least: float | None, optimism: float) -> View:
+        """What a policy is shown of it."""
+        view = self._view
+        view.names, view.clock, view.least = names, clock, least
+        view.bonus, view.upper = (self.bonus, self.upper) if optimism else (None, None)
+        return view
 
 
 class Estimates:
@@ -80,8 +98,8 @@ class Estimates:
             self.prior[slot] = prior_of(arm)
         self.smear = np.ones(count)
         self.smear_sums = np.zeros((count, 3))  # sum of factors, sum of weights, reference time
-        self.noise = np.array([_NOISE, _BELIEF])
-        self.usual = np.array([0.5, 2.0])
+        self.noise = [_NOISE, _BELIEF]
+        self.usual = [0.5, 2.0]
         self.untried = list(range(count))
 
     def grow(self, arm: Arm, clock: float, quality: float) -> None:
@@ -91,81 +109,96 @@ class Estimates:
         self.smear = np.append(self.smear, 1.0)
         self.smear_sums = np.vstack((self.smear_sums, np.array([0.0, 0.0, clock])))
 
-    def predict(self, contexts: Array, clock: float, slots: Slots | None) -> Estimate:
-        """Predictions for contexts (n, d) on these slots; None: all slots, in order."""
-        prior = self.prior if slots is None else self.prior[slots]
-        smear = self.smear if slots is None else self.smear[slots]
-        three = self.regression.predict(contexts, slots)
-        width = np.sqrt(self.regression.variances(contexts, clock, slots) * float(self.noise[0]))
+    def predict(self, sheet: Sheet, clock: float, slots: Slots | None) -> None:
+        """Fill in the predictions for the contexts of a sheet, which are of these slots; None: all, in order.
+
+        All arms and heads at once: three products of stacked arrays, and what follows works on whole rows.
+        """
+        regression, prior, smear = self.regression, self.prior, self.smear
+        weights, inverse = regression.by_head, regression.of_quality
+        growth = regression.growth(clock)
+        if slots is not None:
+            weights, inverse, prior, smear = weights[:, slots], inverse[slots], prior[slots], smear[slots]
+            growth = None if growth is None else growth[slots]
+        np.vecdot(weights, sheet.contexts, out=sheet.heads)
+        flat = sheet.flat
         # far outside what was seen, a linear model of a logarithm can say anything: a factor 10⁴ is enough
-        np.minimum(three, _FAR, out=three)
-        np.maximum(three, -_FAR, out=three)
-        three += prior
-        amounts = np.exp(three[:, 1:])
-        cost = np.maximum(amounts[:, 0] * smear - COST_FLOOR, 0.0)
-        return Estimate(three[:, 0], width, three[:, 1], three[:, 2], cost, amounts[:, 1])
+        if flat.item(flat.argmax()) > _FAR or flat.item(flat.argmin()) < -_FAR:
+            np.clip(flat, -_FAR, _FAR, out=flat)
+        heads, cost, width = sheet.heads, sheet.cost, sheet.width
+        heads += prior.T
+        np.exp(sheet.logs, out=sheet.amounts)
+        cost *= smear
+        cost -= COST_FLOOR
+        np.maximum(cost, 0.0, out=cost)
+        np.matmul(inverse, sheet.column, out=sheet.gains_column)
+        np.vecdot(sheet.gains, sheet.contexts, out=width)
+        if growth is not None:
+            width *= growth
+        width *= self.noise[0]
+        np.sqrt(width, out=width)
 
     def unsure(self, slot: int, width: float, context: Array) -> float:
         """h in [0, 1]: how little the quality regression of an arm knew about a context, by its width then."""
-        most = float(self.noise[0]) * float(context @ context) / float(self.regression.ridges[slot, QUALITY])
+        most = self.noise[0] * float(context.dot(context)) / self.regression.ridges.item(slot, QUALITY)
         return min(1.0, width * width / most)
 
     def ignorance(self, slot: int, context: Array) -> float:
         """h in [0, 1]: how little the cost regression of an arm knows about a context."""
         variance = self.regression.variance(slot, COSTS, context)
-        return min(1.0, variance * float(self.regression.ridges[slot, COSTS]) / float(context @ context))
+        return min(1.0, variance * self.regression.ridges.item(slot, COSTS) / float(context.dot(context)))
 
-    def learn(self, slot: int, context: Array, clock: float, quality: float | None, logs: Array | None) -> None:
+    def learn(
+        self, slot: int, context: Array, clock: float, quality: float | None, logs: tuple[float, float] | None
+    ) -> None:
         """An observation, of a decision at time ``clock``.
 
         Args:
             slot: of the arm. context: x (d,).
-            quality: or None. logs: log cost and log seconds (2,), or None.
+            quality: or None. logs: log cost and log seconds, or None.
         """
-        prior, regression = self.prior[slot], self.regression
+        level, usual_cost, usual_seconds = self.prior[slot].tolist()
+        if logs is None:
+            assert quality is not None
+            self.regression.add("quality", slot, context, clock, (quality - level,))
+            return
+        costs = (logs[0] - usual_cost, logs[1] - usual_seconds)
         if quality is None:
-            assert logs is not None
-            regression.add("costs", slot, context, clock, logs - prior[1:])
-        elif logs is None:
-            regression.add("quality", slot, context, clock, np.array([quality - prior[0]]))
+            self.regression.add("costs", slot, context, clock, costs)
         else:
-            residuals = np.empty(3)
-            residuals[0] = quality
-            residuals[1:] = logs
-            residuals -= prior
-            regression.add("both", slot, context, clock, residuals)
+            self.regression.add("both", slot, context, clock, (quality - level, *costs))
 
     def learn_noise(self, residual: float, width: float) -> None:
         """One residual of quality against the prediction at its decision, which had this width."""
-        noise, count = self.noise.tolist()
+        noise, count = self.noise
         seen = residual * residual * noise / (noise + width * width)  # r²/(1 + xᵀPx)
         noise += max(_RATE, 1.0 / (count + 1.0)) * (seen - noise)
-        self.noise[:] = max(noise, _LEAST), count + 1.0
+        self.noise = [max(noise, _LEAST), count + 1.0]
 
     def hope(self, quality: float) -> None:
         """A quality became known: arms that were never tried are taken to be as good as what is usual, at least ½.
 
         With ½ for all, a good arm that was not tried would look bad beside arms that are better than that.
         """
-        mean, count = self.usual.tolist()
+        mean, count = self.usual
         mean += max(_RATE, 1.0 / (count + 1.0)) * (quality - mean)
-        self.usual[:] = mean, count + 1.0
+        self.usual = [mean, count + 1.0]
         if self.untried:
-            level = max(0.5, mean)
-            mass = self.regression.mass
-            self.untried = [slot for slot in self.untried if mass[slot, QUALITY] == 0.0]
-            for slot in self.untried:
-                self.prior[slot, 0] = level
+            level, counts = max(0.5, mean), self.regression.counts
+            self.untried = [slot for slot in self.untried if not counts.item(slot, QUALITY)]
+            self.prior[self.untried, 0] = level
 
     def correct_quality(self, slot: int, context: Array, clock: float, new: float, old: float) -> None:
         """The quality of a decision learnt before was another."""
         self.regression.correct(0, slot, context, clock, new - old, old - float(self.prior[slot, 0]))
 
-    def correct_costs(self, slot: int, context: Array, clock: float, new: Array, old: Array) -> None:
-        """Log cost and log seconds (2,) of a decision learnt before were others."""
+    def correct_costs(
+        self, slot: int, context: Array, clock: float, new: tuple[float, float], old: tuple[float, float]
+    ) -> None:
+        """Log cost and log seconds of a decision learnt before were others."""
         for head in (0, 1):
-            change = float(new[head] - old[head])
-            residual = float(old[head] - self.prior[slot, 1 + head])
+            change = new[head] - old[head]
+            residual = old[head] - self.prior.item(slot, 1 + head)
             self.regression.correct(1 + head, slot, context, clock, change, residual)
 
     def learn_smear(self, slot: int, clock: float, residual: float, weight: float, old: float | None) -> None:
@@ -202,7 +235,7 @@ class Estimates:
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays, by name, to be kept."""
-        parts: dict[str, npt.NDArray[np.generic]] = {name: getattr(self, name) for name in _ARRAYS}
+        parts: dict[str, npt.NDArray[np.generic]] = {name: np.array(getattr(self, name)) for name in _ARRAYS}
         parts.update({f"regression.{name}": array for name, array in self.regression.state().items()})
         return parts
 
@@ -213,16 +246,18 @@ class Estimates:
             KeyError, ValueError: one is missing or of another shape.
         """
         for name in _ARRAYS:
-            mine: Array = getattr(self, name)
-            if state[name].shape != mine.shape:
-                raise ValueError(f"{name} has shape {state[name].shape}, not {mine.shape}")
-            setattr(self, name, state[name].astype(np.float64))
+            shape = np.shape(getattr(self, name))
+            if state[name].shape != shape:
+                raise ValueError(f"{name} has shape {state[name].shape}, not {shape}")
+            kept = state[name].astype(np.float64)
+            setattr(self, name, kept.tolist() if name in _LISTS else kept)
         prefix = "regression."
         self.untried = list(range(len(self.prior)))
         self.regression.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
 
 
 _ARRAYS = ("prior", "smear", "smear_sums", "noise", "usual")
+_LISTS = ("noise", "usual")
 
 
 def prior_of(arm: Arm, quality: float = 0.5) -> Array:

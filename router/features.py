@@ -72,7 +72,7 @@ class Features:
         parts = _BIAS**2 + _TEXT**2 + _STATE**2 + (0.0 if embedder is None else _SHAPE**2)
         self._unit = 1.0 / math.sqrt(parts)
         self.bias = _BIAS * self._unit
-        self._state = _STATE * self._unit / math.sqrt(STATE)
+        self.state_scale = _STATE * self._unit / math.sqrt(STATE)
         self._shape = _SHAPE * self._unit / math.sqrt(SHAPE)
 
     def of_text(self, text: str) -> Array:
@@ -96,7 +96,7 @@ class Features:
         """The same, of what ``as_features`` has checked."""
         if values.shape != (self.inner,):
             raise UsageError(f"this router learns from {self.inner} features, but {values.shape[0]} were given")
-        return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values @ values))))
+        return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values.dot(values)))))
 
     def contexts(self, inner: Array, state: Array) -> Array:
         """Contexts of shape (n, dims), one per arm.
@@ -108,7 +108,7 @@ class Features:
         contexts = np.empty((len(state), self.dims))
         contexts[:, 0] = self.bias
         contexts[:, 1:-STATE] = inner
-        np.multiply(state, self._state, out=contexts[:, -STATE:])
+        np.multiply(state, self.state_scale, out=contexts[:, -STATE:])
         return contexts
 
 
@@ -124,7 +124,7 @@ def as_features(features: npt.ArrayLike) -> Array:
         raise UsageError(f"features must be numbers: {error}") from error
     if values.ndim != 1 or values.size == 0:
         raise UsageError(f"features must be an array of one dimension, not of shape {values.shape}")
-    if not math.isfinite(float(values.sum())) or not np.isfinite(values).all():
+    if not math.isfinite(float(values.dot(values))) and not np.isfinite(values).all():
         raise UsageError("features must be finite: there is a NaN or an infinity among them")
     return values
 

@@ -66,6 +66,15 @@ class Health:
             setattr(self, name, np.full(len(seconds), _START[name]))
         self.seconds = np.array(seconds, np.float64)
         self._broken = 0
+        self._signal()
+
+    def _signal(self) -> None:
+        """Make the table that ``features`` gives; from then on, single rows of it change."""
+        self._signals = np.empty((len(self.load), 4))
+        np.divide(self.load, self.load + BUSY, out=self._signals[:, 0])
+        np.divide(self.seconds, self.seconds + SLOW, out=self._signals[:, 1])
+        self._signals[:, 2] = self.success
+        self._signals[:, 3] = self._remaining = 1.0
 
     def grow(self, seconds: float, success: float) -> None:
         """Add an arm."""
@@ -73,6 +82,7 @@ class Health:
             setattr(self, name, np.append(getattr(self, name), _START[name]))
         self.seconds[-1] = seconds
         self.success[-1] = success
+        self._signal()
 
     def usable(self, slots: Slots, clock: float, now: float) -> npt.NDArray[np.bool_] | None:
         """Which of these slots may be chosen, shape (n,); None: all (the usual case, at no cost)."""
@@ -83,34 +93,43 @@ class Health:
 
     def chosen(self, slot: int, clock: float, now: float) -> None:
         """A decision fell on this arm; on a broken one, it is the probe, and no other goes until it is back."""
-        self.load[slot] += 1
-        if self.breaker[slot] != _CLOSED:
+        self._loaded(slot, self.load.item(slot) + 1.0)
+        if self._broken and self.breaker[slot] != _CLOSED:
             self.breaker[slot] = _HALF
             self._wait(slot, clock, now)
 
     def settled(self, slot: int) -> None:
         """A decision is no longer in flight."""
-        self.load[slot] = max(0.0, self.load[slot] - 1)
+        self._loaded(slot, max(0.0, self.load.item(slot) - 1.0))
+
+    def _loaded(self, slot: int, load: float) -> None:
+        self.load[slot] = load
+        self._signals[slot, 0] = load / (load + BUSY)
 
     def grade(self, slot: int, quality: float) -> None:
         """A decision's quality became known."""
-        rate = max(RATE, 1.0 / (self.grades[slot] + 2.0))
-        self.grades[slot] += 1
-        self.success[slot] += rate * (quality - self.success[slot])
+        grades, success = self.grades.item(slot), self.success.item(slot)
+        success += max(RATE, 1.0 / (grades + 2.0)) * (quality - success)
+        self.grades[slot] = grades + 1.0
+        self.success[slot] = self._signals[slot, 2] = success
 
     def timed(self, slot: int, seconds: float) -> None:
         """A decision's latency became known."""
-        self.seconds[slot] += RATE * (seconds - self.seconds[slot])
+        mean = self.seconds.item(slot)
+        mean += RATE * (seconds - mean)
+        self.seconds[slot] = mean
+        self._signals[slot, 1] = mean / (mean + SLOW)
 
     def record(self, slot: int, *, failed: bool, clock: float, now: float) -> None:
         """A decision came back, or turned out to have failed after all."""
+        failing = self.failing.item(slot)
         self.count[slot] += 1
-        self.failing[slot] += RATE * (float(failed) - self.failing[slot])
+        self.failing[slot] = failing + RATE * (float(failed) - failing)
         if failed:
             self._fail(slot, clock, now)
             return
         self.row[slot] = 0
-        if self.breaker[slot] != _CLOSED:
+        if self._broken and self.breaker[slot] != _CLOSED:
             self.breaker[slot] = _CLOSED
             self.failing[slot] = 0.0
             self.trips[slot] = 0
@@ -142,16 +161,9 @@ class Health:
 
     def features(self, slots: Slots | None, remaining: float) -> Array:
         """Load, latency, success and remaining budget share, in [0, 1]: shape (n, 4). None: all slots, in order."""
-        state = np.empty((len(self.load) if slots is None else len(slots), 4))
-        if slots is None:
-            load, seconds, success = self.load, self.seconds, self.success
-        else:
-            load, seconds, success = self.load[slots], self.seconds[slots], self.success[slots]
-        np.divide(load, load + BUSY, out=state[:, 0])
-        np.divide(seconds, seconds + SLOW, out=state[:, 1])
-        state[:, 2] = success
-        state[:, 3] = remaining
-        return state
+        if remaining != self._remaining:
+            self._signals[:, 3] = self._remaining = remaining
+        return self._signals.copy() if slots is None else self._signals[slots]
 
     def stability(self, slots: Slots) -> Array:
         """0.4·(1 − load) + 0.4·(1 − latency) + 0.2·available (Symphony-Coord): shape (n,)."""
@@ -168,4 +180,5 @@ class Health:
             if state[name].shape != self.success.shape:
                 raise ValueError(f"{name} has shape {state[name].shape}, not {self.success.shape}")
             setattr(self, name, state[name].astype(np.float64))
+        self._signal()
         self._broken = int(np.count_nonzero(self.breaker != _CLOSED))

@@ -231,7 +231,7 @@ def _fit(log: Logged, outcome: Array) -> Array:
     """q̂ of every decision and arm, (n, K), from the other folds."""
     count, features = len(log), np.column_stack((np.ones(len(log)), log.contexts))
     fitted = np.empty(log.propensities.shape)
-    fold = np.arange(count) % FOLDS
+    fold = _folds(log.contexts)
     for part in range(FOLDS):
         inside, outside = fold == part, fold != part
         usual = float(outcome[outside].mean())
@@ -242,3 +242,15 @@ def _fit(log: Logged, outcome: Array) -> Array:
             gram[0, 0] += 1.0 - _RIDGE
             fitted[inside, arm] = usual + features[inside] @ np.linalg.solve(gram, x.T @ y)
     return fitted
+
+
+def _folds(contexts: Array) -> npt.NDArray[np.intp]:
+    """The fold of each decision, (n,): the same for requests that came more than once.
+
+    Else q̂ has seen a request that it is asked about, and intervals come out too narrow.
+    """
+    count, dims = contexts.shape
+    _, same = np.unique(contexts @ np.random.default_rng(0).normal(size=dims), return_inverse=True)
+    if same.max(initial=0) < 20 * FOLDS:  # hardly any contexts to tell apart: most would be missing in training
+        return np.arange(count) % FOLDS
+    return same % FOLDS

@@ -154,10 +154,6 @@ class Pacer:
         if over - under > _STEP * target:
             self.low, self.share = low, min(1.0, max(0.0, (target - under) / (over - under)))
 
-    def price(self, cost: Array, *, low: bool = False) -> Array:
-        """What each predicted cost (n,), in US dollars, takes off the score; ``low``: by the λ just below."""
-        return (self.low if low else self.rate) * cost
-
     def tradeoff(self, weight: float, cost: Array) -> Array:
         """The same in trade-off mode, where ``weight`` says how much of the spread of quality money is worth."""
         if self.seen - self.scaled >= _EVERY or self.scaled < 0:
@@ -191,6 +187,10 @@ class Pacer:
         """A decision's cost is known: by how many US dollars more (or less) than charged."""
         if self.budget is not None:
             self.debt = max(-_CREDIT, self.debt + difference / self.budget)
+
+    def even(self, exploration: float, share: float, dearest: float) -> bool:
+        """Whether the floor is the same for all, up to a candidate of this predicted cost in US dollars."""
+        return self.budget is None or share * self.budget >= exploration * max(dearest, 1e-12)
 
     def floor(self, exploration: float, share: float, cost: Array) -> Array:
         """Exploration floor of each candidate: f_a = min(ε, κ·B/ĉ_a)/n, never 0 unless ε is.

@@ -148,15 +148,13 @@ def _outcome(numbers: list[float], error: str) -> Outcome | None:
     return Outcome(quality, usd, seconds, error if failed else None)
 
 
-def logs_of(pending: Pending, outcome: Outcome) -> Array:
-    """Log cost and log seconds (2,) of an outcome; where one is not known, what was predicted at the decision.
+def logs_of(pending: Pending, outcome: Outcome) -> tuple[float, float]:
+    """Log cost and log seconds of an outcome; where one is not known, what was predicted at the decision.
 
     A stand-in of 0 residual would pull the prediction to its prior; the decision's own does not depend on the
     order in which outcomes come.
     """
-    return np.array(
-        (
-            pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
-            pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
-        )
+    return (
+        pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
+        pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
     )

@@ -18,7 +18,8 @@ enters with weight γ^(s − t_i), and P = (G_s + ρI)⁻¹ follows by Sherman a
 
 which bounds the variance of a prediction. (γ^−Δ P is the exact inverse for the ridge γ^Δ ρ, so θ
 between two refreshes is the ridge estimate with a slightly smaller ridge.) When γ^−Δ passes ``STALE`` the arm is
-refreshed: moved to the present and inverted exactly. New rows of G wait in a small buffer until somebody needs G.
+refreshed: moved to the present and inverted exactly. New rows of G and b wait in a small buffer until
+somebody needs them; only P and θ follow at once.
 
 **The ridge is learnt** (MacKay, "Bayesian interpolation", 1992): ρ = σ²/s², noise over signal, of a block is one
 number for all arms, re-estimated from sums that are kept anyway: γ_a = d − ρ tr P_a well-determined directions,
@@ -27,23 +28,20 @@ over sentence embeddings at ρ ≈ 3; no fixed ridge serves both.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
+_Waiting = tuple[Array, float, Sequence[float] | Array]  # x, weight, residuals
 
 QUALITY, COSTS = 0, 1
 BLOCKS = 2
 # The block of each head: quality; log cost, log seconds.
 HEADS = (QUALITY, COSTS, COSTS)
-_OF = np.array(HEADS)
-_PARTS = {
-    "quality": (slice(0, 1), slice(0, 1), np.array([0])),
-    "costs": (slice(1, 2), slice(1, 3), np.array([0, 0])),
-    "both": (slice(0, 2), slice(0, 3), _OF),
-}
+_HEADS_OF = (slice(0, 1), slice(1, 3))
 
 # Largest γ^−Δ before an arm is refreshed.
 STALE = 2.0
@@ -74,6 +72,7 @@ class Regression:
     Attributes:
         gram, inverse: (K, 2, d, d), by block; moments, weights: (K, 3, d), by head, the b and the θ;
         squares: (K, 3), Σγ r²; mass: (K, 2), Σγ; ridges: (K, 2), the ρ that ``inverse`` was made with;
+        by_head, of_quality: views of weights (3, K, d) and of the inverses of quality (K, d, d);
         since: (K,), reference times; updates: (K,), since the last refresh; surveys: (K, 2), updates of a block
         after which its part in the ridge is looked at again; known: (K, 2, 6), what was seen then: well-determined
         directions, mass, and per head RSS and ‖θ‖²; goal: (2,), the ridges that all arms should have;
@@ -87,12 +86,12 @@ class Regression:
         self._log = math.log(gamma)
         self._span = math.inf if gamma == 1.0 else math.log(STALE) / -self._log
         self.dims = dims
-        self.gram = np.zeros((arms, BLOCKS, dims, dims))
+        self._gram = np.zeros((arms, BLOCKS, dims, dims))
         self.inverse = np.tile(self._prior(ridge), (arms, BLOCKS, 1, 1))
-        self.moments = np.zeros((arms, len(HEADS), dims))
+        self._moments = np.zeros((arms, len(HEADS), dims))
         self.weights = np.zeros((arms, len(HEADS), dims))
-        self.squares = np.zeros((arms, len(HEADS)))
-        self.mass = np.zeros((arms, BLOCKS))
+        self._squares = np.zeros((arms, len(HEADS)))
+        self._mass = np.zeros((arms, BLOCKS))
         self.ridges = np.full((arms, BLOCKS), ridge)
         self.since = np.zeros(arms)
         self.updates = np.zeros(arms)
@@ -102,14 +101,45 @@ class Regression:
         self.noise = np.array([0.1, 0.5, 0.5])
         self.jumps = np.zeros((0, 4))
         self._next = 0
+        self._outer = np.empty((dims, dims))
         self._wait()
 
     def _wait(self) -> None:
+        """Nothing waits; the arrays may be others than before, so the views of single arms are made anew."""
         count = len(self.since)
-        self._rows = np.zeros((count, BLOCKS, WAITING, self.dims))
-        self._waiting = [[0, 0] for _ in range(count)]
+        self._waiting: list[list[list[_Waiting]]] = [[[] for _ in range(BLOCKS)] for _ in range(count)]
+        self.by_head, self.of_quality = self.weights.transpose(1, 0, 2), self.inverse[:, QUALITY]
+        self._inverses = [[self.inverse[arm, block] for block in range(BLOCKS)] for arm in range(count)]
+        self._thetas = [[list(self.weights[arm, heads]) for heads in _HEADS_OF] for arm in range(count)]
         self._scaled = -math.inf  # when ``_scale`` was made
         self._scale = np.ones(count)
+        self._jumped = [[-math.inf] * BLOCKS for _ in range(count)]  # when something last was made to count less
+        for arm, block, clock, _ in self.jumps.tolist():
+            self._jumped[int(arm)][int(block)] = max(self._jumped[int(arm)][int(block)], clock)
+
+    @property
+    def gram(self) -> Array:
+        """G, with all that waited."""
+        self._flush_all()
+        return self._gram
+
+    @property
+    def moments(self) -> Array:
+        """b, with all that waited."""
+        self._flush_all()
+        return self._moments
+
+    @property
+    def squares(self) -> Array:
+        """Σγ r², with all that waited."""
+        self._flush_all()
+        return self._squares
+
+    @property
+    def mass(self) -> Array:
+        """Σγ, with all that waited."""
+        self._flush_all()
+        return self._mass
 
     def _prior(self, ridge: float) -> Array:
         """What P is of an arm that knows nothing: (d, d)."""
@@ -128,7 +158,7 @@ class Regression:
         fresh.ridges[:] = self.goal
         fresh.inverse[0] = np.array([self._prior(float(ridge)) for ridge in self.goal])
         for name in ARRAYS:
-            setattr(self, name, np.concatenate((getattr(self, name), getattr(fresh, name))))
+            setattr(self, _PLACE[name], np.concatenate((getattr(self, name), getattr(fresh, name))))
         self._wait()
 
     def predict(self, contexts: Array, arms: Slots | None = None) -> Array:
@@ -141,68 +171,78 @@ class Regression:
 
         Times σ² it is the variance of the predicted mean.
         """
-        inverse = self.inverse[:, 0] if arms is None else self.inverse[arms, 0]
+        inverse = self.of_quality if arms is None else self.inverse[arms, QUALITY]
         columns, rows = contexts[:, :, None], contexts[:, None, :]
         bound = np.matmul(rows, np.matmul(inverse, columns))[:, 0, 0]
-        if self._log:
-            if (clock - self._scaled) * -self._log > 0.002 or clock < self._scaled:
-                self._scale = np.exp(self._log * np.minimum(self.since - clock, 0.0))
-                self._scaled = clock
-            bound *= self._scale if arms is None else self._scale[arms]
+        scale = self.growth(clock)
+        if scale is not None:
+            bound *= scale if arms is None else scale[arms]
         return bound
+
+    def growth(self, clock: float) -> Array | None:
+        """γ^−Δ of each arm, (K,), to 0.2 %: what widens P until the arm is refreshed. None: nothing does."""
+        if not self._log:
+            return None
+        if (clock - self._scaled) * -self._log > 0.002 or clock < self._scaled:
+            self._scale = np.exp(self._log * np.minimum(self.since - clock, 0.0))
+            self._scaled = clock
+        return self._scale
 
     def variance(self, arm: int, block: int, context: Array) -> float:
         """xᵀPx of one block of one arm."""
-        return float(context @ (self.inverse[arm, block] @ context))
+        return float(self._inverses[arm][block].dot(context).dot(context))
 
-    def add(self, part: str, arm: int, context: Array, clock: float, residuals: Array) -> None:
+    def add(self, part: str, arm: int, context: Array, clock: float, residuals: Sequence[float] | Array) -> None:
         """Learn one observation.
 
         Args:
             part: ``quality``, ``costs`` or ``both``: what is known.
             arm: index.
-            context: x, shape (d,).
+            context: x, shape (d,); must stay as it is.
             clock: time of the decision, not of the outcome.
-            residuals: targets less their prior means, shape (h,): 1, 2 or 3 of them.
+            residuals: targets less their prior means: 1, 2 or 3 of them.
         """
-        if clock - self.since[arm] > self._span or self.updates[arm] >= UPDATES:
+        since = self.since.item(arm)
+        if clock - since > self._span or self.updates.item(arm) >= UPDATES:
             self.refresh(arm, clock)
-        if len(self.jumps) and part == "both":
-            self.add("quality", arm, context, clock, residuals[:1])
-            self.add("costs", arm, context, clock, residuals[1:])
-            return
-        blocks, heads, of = _PARTS[part]
-        weight = self._weight(arm, blocks.start, clock)
-        inverse, weights = self.inverse[arm, blocks], self.weights[arm, heads]
-        gain = inverse @ context
-        variance = gain @ context
-        scaled = gain * (weight / (1.0 + weight * variance))[:, None]
-        weights += (residuals - weights @ context)[:, None] * scaled[of]
-        inverse -= gain[:, :, None] * scaled[:, None, :]
-        self.moments[arm, heads] += (weight * residuals)[:, None] * context
-        self.squares[arm, heads] += weight * residuals * residuals
-        self.mass[arm, blocks] += weight
         self.updates[arm] += 1
-        self._row(arm, blocks, context if weight == 1.0 else math.sqrt(weight) * context)
+        if part != "costs":
+            self._add(arm, QUALITY, context, self._weight(arm, QUALITY, clock), residuals[:1])
+        if part != "quality":
+            self._add(arm, COSTS, context, self._weight(arm, COSTS, clock), residuals[-2:])
 
-    def _row(self, arm: int, blocks: slice, row: Array) -> None:
-        waiting = self._waiting[arm]
-        for block in range(blocks.start, blocks.stop):
-            if waiting[block] == WAITING:
-                self._flush(arm, block)
-            self._rows[arm, block, waiting[block]] = row
-            waiting[block] += 1
-            self.counts[arm, block] += 1.0
-            count = int(self.counts[arm, block])
-            if self.adapt and count >= 4 and count & (count - 1) == 0:  # 4, 8, 16, …
-                self._survey(arm, block)
+    def _add(self, arm: int, block: int, context: Array, weight: float, residuals: Sequence[float] | Array) -> None:
+        """Sherman and Morrison; θ follows from P, which the heads of a block share."""
+        inverse = self._inverses[arm][block]
+        gain = inverse.dot(context)
+        scale = weight / (1.0 + weight * float(gain.dot(context)))
+        for theta, residual in zip(self._thetas[arm][block], residuals, strict=True):
+            theta += gain * (scale * (residual - float(theta.dot(context))))
+        gain *= math.sqrt(scale)
+        np.multiply(gain[:, None], gain, out=self._outer)
+        inverse -= self._outer
+        waiting = self._waiting[arm][block]
+        waiting.append((context, weight, residuals))
+        if len(waiting) == WAITING:
+            self._flush(arm, block)
+        count = int(self.counts.item(arm, block)) + 1
+        self.counts[arm, block] = count
+        if self.adapt and count >= 4 and count & (count - 1) == 0:  # 4, 8, 16, …
+            self._survey(arm, block)
 
     def _flush(self, arm: int, block: int) -> None:
-        count = self._waiting[arm][block]
-        if count:
-            rows = self._rows[arm, block, :count]
-            self.gram[arm, block] += rows.T @ rows
-            self._waiting[arm][block] = 0
+        waiting = self._waiting[arm][block]
+        if not waiting:
+            return
+        rows = np.array([context for context, _, _ in waiting])
+        weights = np.array([weight for _, weight, _ in waiting])
+        residuals = np.array([list(each) for _, _, each in waiting])
+        waiting.clear()
+        weighted = rows * weights[:, None]
+        self._gram[arm, block] += weighted.T @ rows
+        self._moments[arm, _HEADS_OF[block]] += residuals.T @ weighted
+        self._squares[arm, _HEADS_OF[block]] += weights @ (residuals * residuals)
+        self._mass[arm, block] += float(weights.sum())
 
     def _flush_all(self) -> None:
         for arm in range(len(self.since)):
@@ -212,15 +252,15 @@ class Regression:
     def _survey(self, arm: int, block: int) -> None:
         """Look at what an arm says about noise and signal, and set the ridge that all should have."""
         self._flush(arm, block)
-        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
-        weights, moments = self.weights[arm, heads], self.moments[arm, heads]
-        fitted = np.einsum("hd,de,he->h", weights, self.gram[arm, block], weights)
-        rss = np.maximum(self.squares[arm, heads] - 2 * (weights * moments).sum(1) + fitted, 0.0)
+        heads = _HEADS_OF[block]
+        weights, moments = self.weights[arm, heads], self._moments[arm, heads]
+        fitted = np.einsum("hd,de,he->h", weights, self._gram[arm, block], weights)
+        rss = np.maximum(self._squares[arm, heads] - 2 * (weights * moments).sum(1) + fitted, 0.0)
         inverse = self.inverse[arm, block]
         free = float(self.ridges[arm, block] * (np.trace(inverse) - inverse[0, 0]))
         told = max(0.0, self.dims - 1 - free)
         count = len(rss)
-        self.known[arm, block, :2] = told, self.mass[arm, block]
+        self.known[arm, block, :2] = told, self._mass[arm, block]
         self.known[arm, block, 2 : 2 + count] = rss
         self.known[arm, block, 4 : 4 + count] = (weights[:, 1:] ** 2).sum(1)
         total = self.known[:, block].sum(0)
@@ -241,10 +281,11 @@ class Regression:
             old: the old residual.
         """
         block = HEADS[head]
+        self._flush(arm, block)
         weight = self._weight(arm, block, clock)
-        self.moments[arm, head] += (weight * change) * context
+        self._moments[arm, head] += (weight * change) * context
         self.weights[arm, head] += (weight * change) * (self.inverse[arm, block] @ context)
-        self.squares[arm, head] += weight * ((old + change) ** 2 - old**2)
+        self._squares[arm, head] += weight * ((old + change) ** 2 - old**2)
 
     def refresh(self, arm: int, clock: float) -> None:
         """Move an arm to this time and invert exactly. O(d³)."""
@@ -252,10 +293,10 @@ class Regression:
         decay = self.gamma ** (now - float(self.since[arm]))
         for block in range(BLOCKS):
             self._flush(arm, block)
-        self.gram[arm] *= decay
-        self.moments[arm] *= decay
-        self.squares[arm] *= decay
-        self.mass[arm] *= decay
+        self._gram[arm] *= decay
+        self._moments[arm] *= decay
+        self._squares[arm] *= decay
+        self._mass[arm] *= decay
         self.since[arm] = now
         self.updates[arm] = 0
         self._scaled = -math.inf
@@ -266,43 +307,43 @@ class Regression:
         self._flush(arm, block)
         ridge = float(self.goal[block])
         self.ridges[arm, block] = ridge
-        if self.mass[arm, block] > 0:
-            inverse = inverted(self.gram[arm, block] + np.diag(self._ridges_of(ridge)))
+        if self._mass[arm, block] > 0:
+            inverse = inverted(self._gram[arm, block] + np.diag(self._ridges_of(ridge)))
             self.inverse[arm, block] = (inverse + inverse.T) / 2
         else:
             self.inverse[arm, block] = self._prior(ridge)
-        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
-        self.weights[arm, heads] = self.moments[arm, heads] @ self.inverse[arm, block]
+        heads = _HEADS_OF[block]
+        self.weights[arm, heads] = self._moments[arm, heads] @ self.inverse[arm, block]
 
     def tidy(self, clock: float) -> None:
         """Look at one arm, in turn, and bring it up to date: so idle arms forget too, and ridges follow."""
         arm = self._next = (self._next + 1) % len(self.since)
-        if clock - self.since[arm] > self._span:
+        if clock - self.since.item(arm) > self._span:
             self.refresh(arm, clock)
             return
         for block in range(BLOCKS):
-            ratio = self.ridges[arm, block] / self.goal[block]
+            ratio = self.ridges.item(arm, block) / self.goal.item(block)
             if not 1 / OFF < ratio < OFF:
                 self._invert(arm, block)
 
     def age(self, arm: int, block: int, clock: float, keep: float) -> None:
         """From now on, observations of a block from before this time count ``keep`` (0 to 1) of what they did."""
-        _, heads, _ = _PARTS["quality" if block == QUALITY else "costs"]
+        heads = _HEADS_OF[block]
         self._flush(arm, block)
-        self.gram[arm, block] *= keep
-        self.moments[arm, heads] *= keep
-        self.squares[arm, heads] *= keep
-        self.mass[arm, block] *= keep
+        self._gram[arm, block] *= keep
+        self._moments[arm, heads] *= keep
+        self._squares[arm, heads] *= keep
+        self._mass[arm, block] *= keep
         self.jumps = np.vstack((self.jumps, np.array([arm, block, clock, keep])))
+        self._jumped[arm][block] = max(self._jumped[arm][block], clock)
         self._invert(arm, block)
 
     def _weight(self, arm: int, block: int, clock: float) -> float:
-        weight = 1.0 if self.gamma == 1.0 else self.gamma ** (float(self.since[arm]) - clock)
-        if len(self.jumps):
+        weight = 1.0 if self.gamma == 1.0 else self.gamma ** (self.since.item(arm) - clock)
+        if clock < self._jumped[arm][block]:
             jumps = self.jumps
             after = (jumps[:, 0] == arm) & (jumps[:, 1] == block) & (jumps[:, 2] > clock)
-            if after.any():
-                weight *= float(jumps[after, 3].prod())
+            weight *= float(jumps[after, 3].prod())
         return weight
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
@@ -321,7 +362,7 @@ class Regression:
             kept = state[name]
             if kept.shape != mine.shape:
                 raise ValueError(f"{name} has shape {kept.shape}, not {mine.shape}")
-            setattr(self, name, kept.astype(mine.dtype))
+            setattr(self, _PLACE.get(name, name), kept.astype(mine.dtype))
         self.jumps = state["jumps"].astype(np.float64).reshape(-1, 4)
         self._next = int(state["next"])
         self._wait()
@@ -352,4 +393,5 @@ def inverted(matrix: Array) -> Array:
 BLOCK = 64
 _NAMES = "gram inverse moments weights squares mass ridges since updates counts known"
 ARRAYS = tuple(_NAMES.split())
+_PLACE = {name: f"_{name}" if name in ("gram", "moments", "squares", "mass") else name for name in ARRAYS}
 _SHARED = ("goal", "noise", "jumps")

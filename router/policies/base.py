@@ -23,6 +23,9 @@ class View:
         price: (n,), what cost and latency take off the score.
         clock: decisions that the router made before.
         least: quality that is asked for at the least cost (quality-floor mode), or None.
+        bonus, upper: (n,), the policy's own ``optimism`` times the width, and the mean with that, where it has one.
+
+    The arrays are written over at the next decision.
     """
 
     names: Sequence[str]
@@ -33,6 +36,8 @@ class View:
     price: Array
     clock: int
     least: float | None = None
+    bonus: Array | None = None
+    upper: Array | None = None
 
 
 class Policy(Protocol):
@@ -76,5 +81,10 @@ def scores_of(view: View, values: Array) -> Array:
 
 def best_of(scores: Array) -> Array:
     """All probability on the highest score, split evenly among equals: shape (n,)."""
-    ties = scores == scores.max()
+    first = int(scores.argmax())
+    if first == len(scores) - 1 - int(scores[::-1].argmax()):  # the same from both ends: there is no other
+        target = np.zeros(len(scores))
+        target[first] = 1.0
+        return target
+    ties = scores == scores[first]
     return ties / np.count_nonzero(ties)

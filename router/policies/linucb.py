@@ -35,6 +35,9 @@ class LinUCB:
         return self.alpha
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        if view.least is None and view.bonus is not None and view.upper is not None:
+            scores = view.upper - view.price
+            return scores, view.bonus, best_of(scores)
         # an arm that looks worse than the floor by chance is not tried again, so doubt must weigh more there
         bonus = (self.alpha if view.least is None else max(self.alpha, DOUBT)) * view.width
         scores = scores_of(view, view.mean + bonus)

@@ -70,4 +70,4 @@ def test_without_a_budget_money_has_no_price():
     pacer = Pacer(None)
     pacer.charge(1.0)
     assert pacer.weight == 0.0
-    assert not pacer.price(np.array([1.0, 1e6])).any()
+    assert pacer.rate == pacer.weight == 0.0
