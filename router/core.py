@@ -261,7 +261,7 @@ class Core:
 
     def commit(self, judged: Judged, now: float) -> tuple[Decision, Pending]:
         """Draw the arm and note the decision."""
-        probabilities = judged.probabilities.tolist()
+        probabilities: list[float] = judged.probabilities.tolist()
         cumulative = list(accumulate(probabilities))
         draw = self.rng.random() * cumulative[-1]
         index = min(bisect_right(cumulative, draw), len(probabilities) - 1)

@@ -229,7 +229,7 @@ def _terms(log: Logged, target: Array, outcome: Array, fitted: Array) -> Array:
 
 def _fit(log: Logged, outcome: Array) -> Array:
     """q̂ of every decision and arm, (n, K), from the other folds."""
-    count, features = len(log), np.column_stack((np.ones(len(log)), log.contexts))
+    features = np.column_stack((np.ones(len(log)), log.contexts))
     fitted = np.empty(log.propensities.shape)
     fold = _folds(log.contexts)
     for part in range(FOLDS):
@@ -250,7 +250,9 @@ def _folds(contexts: Array) -> npt.NDArray[np.intp]:
     Else q̂ has seen a request that it is asked about, and intervals come out too narrow.
     """
     count, dims = contexts.shape
-    _, same = np.unique(contexts @ np.random.default_rng(0).normal(size=dims), return_inverse=True)
-    if same.max(initial=0) < 20 * FOLDS:  # hardly any contexts to tell apart: most would be missing in training
+    mark = np.random.default_rng(0).normal(size=(dims, 1))
+    keys: Array = np.matmul(contexts, mark)[:, 0]
+    distinct: Array = np.unique(keys)
+    if len(distinct) < 20 * FOLDS:  # hardly any contexts to tell apart: most would be missing in training
         return np.arange(count) % FOLDS
-    return same % FOLDS
+    return distinct.searchsorted(keys) % FOLDS
