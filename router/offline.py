@@ -254,5 +254,6 @@ def _folds(contexts: Array) -> npt.NDArray[np.intp]:
     keys: Array = np.matmul(contexts, mark)[:, 0]
     distinct: Array = np.unique(keys)
     if len(distinct) < 20 * FOLDS:  # hardly any contexts to tell apart: most would be missing in training
-        return np.arange(count) % FOLDS
-    return distinct.searchsorted(keys) % FOLDS
+        return np.arange(count, dtype=np.intp) % FOLDS
+    folds: npt.NDArray[np.intp] = distinct.searchsorted(keys) % FOLDS
+    return folds
