@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+Kind = Literal["group", "dr_grpo", "gigpo", "per_agent", "hdpo"]
+"""The advantage estimators (``training/advantages.py``)."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,252 @@
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from pointwork.errors import TrainingError, UsageError  # noqa: E402
+from pointwork.training.checkpoint import checkpoints  # noqa: E402
+from pointwork.training.loop import Settings, Shuffled, Trainer  # noqa: E402
+from pointwork.training.model import LocalModel, Lora  # noqa: E402
+from pointwork.training.objective import Objective  # noqa: E402
+from pointwork.training.packing import Sample  # noqa: E402
+from pointwork.training.samples import Example, Group, Rollout, Turn  # noqa: E402
+from pointwork.training.trainer import GRPOTrainer, SFTTrainer  # noqa: E402
+
+SCRIPT = Path(__file__).with_name("resuming.py")
+TRAJECTORY = ("step", "loss", "reward", "grad_norm", "entropy", "kl", "tis_mean", "held_out")
+
+
+def resuming() -> Any:
+    spec = importlib.util.spec_from_file_location("resuming", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def trajectory(folder: Path) -> list[dict[str, float]]:
+    return [{name: line[name] for name in TRAJECTORY if name in line} for line in lines(folder)]
+
+
+def turns(*answers: tuple[tuple[int, ...], float]) -> Group:
+    return Group(
+        "t", tuple(Rollout("t", (Turn("worker", (1, 2), ids),), reward, reward > 0) for ids, reward in answers)
+    )
+
+
+MIXED = turns(((3, 4), 1.0), ((5, 4), 0.0), ((6, 4), 0.0))
+CONSTANT = turns(((3, 4), 1.0), ((5, 4), 1.0))
+
+
+def constantly(*groups: Group) -> Callable[[int], list[Group]]:
+    return lambda step: list(groups)
+
+
+def probability(model: LocalModel, ids: tuple[int, ...]) -> float:
+    return sum(model.logprobs([((1, 2), ids)])[0])
+
+
+def test_killed_and_resumed_has_the_same_trajectory(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    resuming().trainer(whole).fit()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(
+        [sys.executable, str(SCRIPT), str(killed), "7"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+    assert [path.name for path in checkpoints(killed / "checkpoints")] == ["step-000004"]
+    run = resuming().trainer(killed)
+    run.fit()
+    assert trajectory(killed) == trajectory(whole)
+    assert len(trajectory(whole)) == 13
+    assert run.versions == [f"v{step}" for step in range(1, 13)]
+    for name in ("final", "best"):
+        one = (whole / name / "adapter_model.safetensors").read_bytes()
+        assert one == (killed / name / "adapter_model.safetensors").read_bytes()
+
+
+def test_training_learns_on_policy(tmp_path: Path) -> None:
+    report = resuming().trainer(tmp_path, steps=30).fit()
+    rewards = [line["reward"] for line in lines(tmp_path)[1:]]
+    assert report.stopped == "finished"
+    assert report.best == 1.0 > lines(tmp_path)[0]["held_out"]
+    assert sum(rewards[-8:]) / 8 > sum(rewards[:8]) / 8 + 0.1
+
+
+def test_ctrl_c_saves_and_goes_on(tmp_path: Path) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    resuming().trainer(whole).fit()
+    run = resuming().trainer(stopped)
+
+    def interrupt(trainer: Trainer[Group], metrics: dict[str, float]) -> None:
+        if trainer.step == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    run._callbacks.append(interrupt)
+    before = signal.getsignal(signal.SIGINT)
+    report = run.fit()
+    assert (report.stopped, report.steps) == ("interrupted", 6)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not (stopped / "final").exists()
+    assert resuming().trainer(stopped).fit().stopped == "finished"
+    assert trajectory(stopped) == trajectory(whole)
+
+
+def test_a_half_written_checkpoint_is_not_one(tmp_path: Path) -> None:
+    resuming().trainer(tmp_path, steps=4).fit()
+    (tmp_path / "checkpoints" / ".writing-000008-1").mkdir()
+    (tmp_path / "checkpoints" / "step-000008").mkdir()  # no meta.json: not ours
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-000004"]
+    assert resuming().trainer(tmp_path, steps=6).fit().steps == 6
+    assert not list((tmp_path / "checkpoints").glob(".writing-*"))
+
+
+def test_another_runs_checkpoint_is_refused(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    def run(**options: Any) -> GRPOTrainer:
+        model = tiny(8, lora=Lora(4))
+        return GRPOTrainer(model, constantly(MIXED), Settings(2, **options), tmp_path, show=False)
+
+    run().fit()
+    with pytest.raises(TrainingError, match=r"lr was 0\.0001"):
+        run(lr=1.0).fit()
+    run(save_every=1).fit()  # how often it is saved is no other run
+    (tmp_path / "checkpoints" / "step-000002" / "state.pt").write_bytes(b"cut")
+    with pytest.raises(TrainingError, match="can not be read"):
+        run().fit()
+
+
+def test_good_answers_become_likelier(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(8)
+    before = [probability(model, ids) for ids in ((3, 4), (5, 4))]
+    GRPOTrainer(model, constantly(MIXED), Settings(5, lr=1e-3), tmp_path, show=False).fit()
+    after = [probability(model, ids) for ids in ((3, 4), (5, 4))]
+    assert after[0] > before[0]
+    assert after[1] < before[1]
+
+
+def test_groups_that_teach_nothing_change_nothing(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(8)
+    before = {name: value.clone() for name, value in model.trained().items()}
+    settings = Settings(2, lr=0.1, weight_decay=0.1)
+    report = GRPOTrainer(model, constantly(CONSTANT), settings, tmp_path, show=False).fit()
+    assert report.metrics["skipped_groups"] == report.metrics["groups"] == 1
+    assert all(torch.equal(before[name], value) for name, value in model.trained().items())
+
+
+def test_only_the_wanted_roles_are_trained(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    def rollout(ids: tuple[int, ...], reward: float) -> Rollout:
+        return Rollout("t", (Turn("planner", (1,), ids), Turn("worker", (2,), ids)), reward, reward > 0)
+
+    group = Group("t", (rollout((3,), 1.0), rollout((4,), 0.0)))
+    run = GRPOTrainer(tiny(8), constantly(group), Settings(1), tmp_path, roles=["planner"], show=False)
+    samples, _ = run.samples_of([group])
+    assert {sample.prompt_ids for sample in samples} == {(1,)}
+
+
+def test_micro_batches_make_the_same_step(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    def losses(name: str, **options: Any) -> list[float]:
+        several = turns(*(((n % 8, 3, n // 8), float(n % 3)) for n in range(20)))
+        model = tiny(8, lora=Lora(4))
+        objective = Objective(ratio="sequence", aggregation="sequence")
+        settings = Settings(3, lr=1e-2, **options)
+        GRPOTrainer(
+            model, constantly(several), settings, tmp_path / name, objective=objective, updates=2, show=False
+        ).fit()
+        return [line["loss"] for line in lines(tmp_path / name)]
+
+    assert losses("whole") == pytest.approx(losses("parts", width=8, budget=8), abs=1e-5)
+
+
+def test_the_reference_holds_the_policy_back(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    def moved(kl: float) -> float:
+        model = tiny(8)
+        before = probability(model, (3, 4))
+        objective = Objective(kl=kl)
+        run = GRPOTrainer(
+            model, constantly(MIXED), Settings(20, lr=3e-3), tmp_path / f"{kl}", objective=objective, show=False
+        )
+        run.fit()
+        return probability(model, (3, 4)) - before
+
+    assert moved(5.0) < 0.8 * moved(0.0)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(8)
+    with torch.no_grad():
+        next(iter(model.trained().values())).fill_(float("nan"))
+    with pytest.raises(TrainingError, match="learning rate"):
+        GRPOTrainer(model, constantly(MIXED), Settings(1), tmp_path, show=False).fit()
+
+
+def test_supervised_training_takes_chats_and_tokens(tmp_path: Path, tiny_folder: Path) -> None:
+    model = LocalModel.load(tiny_folder, device="cpu")
+    chats = [
+        Example(({"role": "user", "content": word}, {"role": "assistant", "content": word[::-1]}))
+        for word in ("abc", "xyz", "hello", "12 34")
+    ]
+    items: list[Example | Sample] = [*chats, Sample((1, 5, 0), (6, 0))]
+    run = SFTTrainer(
+        model, Shuffled(items, 3), Settings(60, lr=1e-2, schedule="cosine", warmup=3), tmp_path, show=False
+    )
+    run.fit()
+    found = lines(tmp_path)
+    assert found[-1]["loss"] < 0.2 * found[0]["loss"]
+    assert found[0]["lr"] == pytest.approx(1e-2 / 3)
+    assert found[-1]["lr"] < 1e-3
+
+
+def test_the_supervised_loss_is_the_mean_over_tokens(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(8)
+    several = [Sample((1, 2), (3, 4)), Sample((1, 2), (5,)), Sample((1,), (2, 3, 4))]
+    wanted = -sum(sum(model.logprobs([(s.prompt_ids, s.completion_ids)])[0]) for s in several) / 6
+    found = SFTTrainer(model, Shuffled(several, 3), Settings(1), tmp_path, show=False).update(several)
+    assert found["loss"] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_calls_that_are_too_long_are_counted(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    several = [Sample((1,) * 9, (2,)), Sample((1,), (2,)), Sample((1,), ())]
+    run = SFTTrainer(tiny(8), Shuffled(several, 3), Settings(1, longest=8), tmp_path, show=False)
+    assert run.update(several)["left_out"] == 2
+
+
+def test_early_stop_keeps_the_best(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(8, lora=Lora(4))
+    values = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.1])
+    settings = Settings(20, lr=1e-2, evaluate_every=2, patience=2)
+    run = GRPOTrainer(model, constantly(MIXED), settings, tmp_path, evaluate=lambda m: next(values), show=False)
+    report = run.fit()
+    assert (report.stopped, report.steps, report.best, report.best_step) == ("early", 6, 0.5, 2)
+    final = probability(model, (3, 4))
+    model.restore(tmp_path / "best")
+    assert probability(model, (3, 4)) != final
+
+
+def test_batches_are_a_function_of_seed_and_step() -> None:
+    items = list(range(10))
+    one, other = Shuffled(items, 4, seed=1), Shuffled(items, 4, seed=1)
+    assert [one(step) for step in range(6)] == [other(step) for step in reversed(range(6))][::-1]
+    first, second = one(0) + one(1), one(2) + one(3)
+    assert len(set(first)) == 8
+    assert first != second
+    with pytest.raises(UsageError, match="nothing"):
+        Shuffled([], 4)

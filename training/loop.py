@@ -1,0 +1,383 @@
+"""The loop that all trainers share: steps, checkpoints, evaluation, early stop, alarm, interruption, display."""
+
+import json
+import math
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+
+import torch
+
+from pointwork.errors import TrainingError, UsageError
+from pointwork.training import checkpoint, tensors
+from pointwork.training.display import Display
+from pointwork.training.memory import peak_bytes, reset_peak
+from pointwork.training.model import LocalModel
+from pointwork.training.packing import Batch
+from pointwork.training.tensors import integers
+from pointwork.training.watch import Watch
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Source(Protocol[T_co]):
+    """Where the batches come from: called with the number of the step, from 0.
+
+    What it gives may depend on the step and on the model's weights; one with a state beyond that is ``Stateful``.
+    """
+
+    def __call__(self, step: int, /) -> Sequence[T_co]:
+        """The batch of a step."""
+        ...
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """A source with a state that belongs in the checkpoints."""
+
+    def state(self) -> Any:
+        """JSON types."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take up what ``state`` gave."""
+        ...
+
+
+class Shuffled(Generic[T]):
+    """Batches of ``size`` out of ``items``, each epoch in another order: a function of seed and step alone."""
+
+    def __init__(self, items: Sequence[T], size: int, *, seed: int = 0) -> None:
+        if not items or size < 1:
+            raise UsageError("there is nothing to train on" if not items else f"a batch of {size} is no batch")
+        self._items, self._size, self._seed = items, min(size, len(items)), seed
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps after which every item was seen, but for a rest that is smaller than a batch."""
+        return max(1, len(self._items) // self._size)
+
+    def __call__(self, step: int) -> list[T]:
+        """The batch of a step."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+        order = integers(torch.randperm(len(self._items), generator=generator))
+        return [self._items[index] for index in order[place * self._size : (place + 1) * self._size]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train.
+
+    Attributes:
+        steps: optimiser steps (batches of the source) in all.
+        lr: peak learning rate of AdamW; ``warmup``: steps over which it rises from 0.
+        schedule: what it does then, until ``steps``.
+        weight_decay: of AdamW.
+        clip: largest norm of the gradient.
+        width, budget: of ``packing.pack``.
+        longest: calls with more tokens than this are left out, and counted.
+        save_every: steps between checkpoints; ``keep``: how many are kept.
+        evaluate_every: steps between held-out evaluations; 0: never.
+        patience: evaluations without a new best after which to stop; 0: never.
+        tolerance: differences of the held-out metric up to this are noise.
+        seed: of torch.
+    """
+
+    steps: int
+    lr: float = 1e-4
+    warmup: int = 0
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    width: int = 1024
+    budget: int = 8192
+    longest: int = 4096
+    save_every: int = 10
+    keep: int = 2
+    evaluate_every: int = 0
+    patience: int = 0
+    tolerance: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.lr <= 0 or self.save_every < 1 or self.keep < 1:
+            raise UsageError("steps, save_every and keep must be from 1, and the learning rate above 0")
+
+    def rate(self, step: int) -> float:
+        """Learning rate of step ``step`` (from 0) as a share of ``lr``."""
+        if step < self.warmup:
+            return (step + 1) / self.warmup
+        done = (step - self.warmup) / max(1, self.steps - self.warmup)
+        if self.schedule == "linear":
+            return max(0.0, 1.0 - done)
+        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done))) if self.schedule == "cosine" else 1.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a training run ended.
+
+    Attributes:
+        steps: done in all, those before a resume included.
+        stopped: ``finished``, ``early`` (no better on the held-out metric) or ``interrupted`` (``fit`` goes on).
+        best, best_step: best held-out metric and the step that it was measured after; its weights are in ``best/``.
+        alarm: what is wrong if the training reward rose while the held-out metric fell; else empty.
+        metrics: of the last step.
+        folder: where checkpoints, metrics and weights are.
+    """
+
+    steps: int
+    stopped: Literal["finished", "early", "interrupted"]
+    best: float | None
+    best_step: int
+    alarm: str
+    metrics: dict[str, float]
+    folder: Path
+
+
+class Trainer(ABC, Generic[T]):
+    """One training run in one folder; ``fit`` starts it or takes it up where it was.
+
+    Args:
+        model: is trained in place.
+        source: gives the batches.
+        settings: how to.
+        folder: of this run: ``checkpoints/``, ``metrics.jsonl``, ``best/`` and ``final/`` (weights).
+        evaluate: held-out metric of the model as it is, higher is better; must not draw from global random states.
+        callbacks: called after each step with the trainer and the step's metrics, before the checkpoint.
+        show: progress bar and live table on stderr; None: if it is a terminal.
+
+    Attributes:
+        step: steps done. versions: published versions, oldest first; callbacks append, checkpoints keep.
+        watch: held-out figures so far.
+    """
+
+    def __init__(
+        self,
+        model: LocalModel,
+        source: Source[T],
+        settings: Settings,
+        folder: str | Path,
+        *,
+        evaluate: Callable[[LocalModel], float] | None = None,
+        callbacks: Sequence["Callable[[Trainer[T], dict[str, float]], None]"] = (),
+        show: bool | None = None,
+    ) -> None:
+        self.model, self.source, self.settings = model, source, settings
+        self.folder = Path(folder)
+        self.step = 0
+        self.versions: list[str] = []
+        self.watch = Watch(settings.patience, settings.tolerance)
+        self._evaluate, self._callbacks, self._show = evaluate, list(callbacks), show
+        self._metrics: dict[str, float] = {}
+        parameters = list(model.trained().values())
+        self._optimiser: Any = torch.optim.AdamW(parameters, lr=settings.lr, weight_decay=settings.weight_decay)
+
+    @abstractmethod
+    def update(self, batch: Sequence[T]) -> dict[str, float]:
+        """Learn from one batch; figures of it, ``reward`` among them if there is one."""
+
+    def described(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be taken up, as JSON types."""
+        same = asdict(self.settings)
+        # These do not change what a step does; a longer run is the same run unless the rate depends on its length.
+        for name in ("save_every", "keep", "evaluate_every", "patience", "tolerance"):
+            del same[name]
+        if self.settings.schedule == "constant":
+            del same["steps"]
+        form = asdict(self.model.lora) if self.model.lora else None
+        return json.loads(json.dumps({**same, "base": self.model.fingerprint, "adapter": form}))
+
+    def fit(self) -> Report:
+        """Train until the steps are done, the held-out metric says stop, or Ctrl-C; always leaves a checkpoint.
+
+        Raises:
+            TrainingError: the loss is not finite, the disk refuses, or the folder's checkpoint is of another run.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        tensors.seed(self.settings.seed)
+        self._resume()
+        stopped: Literal["finished", "early", "interrupted"] = "finished"
+        if self.step == 0 and self._due(0):
+            self._hold_out({})
+        with _interruptible() as interrupted, Display(self.settings.steps, self.step, self._show) as display:
+            while self.step < self.settings.steps:
+                self._one_step(display)
+                if self.watch.exhausted:
+                    stopped = "early"
+                elif interrupted.is_set() and self.step < self.settings.steps:
+                    stopped = "interrupted"
+                if stopped != "finished" or self.step in (self.settings.steps,) or self._saves():
+                    self._save()
+                if stopped != "finished":
+                    break
+        if stopped != "interrupted":
+            self.model.save(self.folder / "final")
+        watch = self.watch
+        return Report(
+            self.step, stopped, watch.best, watch.best_step, watch.alarm, dict(self._metrics), self.folder
+        )
+
+    def _one_step(self, display: Display) -> None:
+        started = time.perf_counter()
+        reset_peak()
+        batch = self.source(self.step)
+        sourced = time.perf_counter()
+        metrics = {"step": float(self.step + 1), **self.update(batch)}
+        self.step += 1
+        metrics |= {"rollout_seconds": sourced - started, "seconds": time.perf_counter() - started}
+        metrics["memory_mb"] = peak_bytes() / 1e6
+        if "reward" in metrics:
+            self.watch.train(self.step, metrics["reward"])
+        if self._due(self.step):
+            self._hold_out(metrics)
+        self._metrics = metrics
+        for callback in self._callbacks:
+            callback(self, metrics)
+        self._log(metrics)
+        display.step(metrics, self.watch.alarm)
+
+    def _due(self, step: int) -> bool:
+        every = self.settings.evaluate_every
+        return self._evaluate is not None and bool(every) and (step % every == 0 or step == self.settings.steps)
+
+    def _hold_out(self, metrics: dict[str, float]) -> None:
+        assert self._evaluate is not None
+        value = self._evaluate(self.model)
+        metrics["held_out"] = value
+        if self.step == 0:
+            self._log({"step": 0.0, "held_out": value})
+        if self.watch.evaluate(self.step, value):
+            self.model.save(self.folder / "best")
+        metrics["alarm"] = float(bool(self.watch.alarm))
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradient of a part of the step's loss, added to what is there.
+
+        Raises:
+            TrainingError: the loss is not a finite number.
+        """
+        if not bool(torch.isfinite(loss)):
+            raise self._diverged(f"the loss of step {self.step + 1} is {loss.item()}")
+        tensors.backward(loss)
+
+    def advance(self) -> dict[str, float]:
+        """One optimiser step with the gradient that is there; its norm before clipping, and the learning rate."""
+        rate = self.settings.lr * self.settings.rate(self.step)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        norm = torch.nn.utils.clip_grad_norm_(list(self.model.trained().values()), self.settings.clip)
+        if not bool(torch.isfinite(norm)):
+            raise self._diverged(f"the gradient of step {self.step + 1} is not finite")
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)
+        return {"grad_norm": float(norm), "lr": rate}
+
+    def _diverged(self, what: str) -> TrainingError:
+        return TrainingError(f"{what}: lower the learning rate; the last checkpoint in {self.folder} is sound")
+
+    # what stays on the disk
+
+    @property
+    def metrics_file(self) -> Path:
+        """One JSON object per step."""
+        return self.folder / "metrics.jsonl"
+
+    def _log(self, metrics: Mapping[str, float]) -> None:
+        with self.metrics_file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({name: _short(value) for name, value in metrics.items()}) + "\n")
+
+    def _saves(self) -> bool:
+        return self.step % self.settings.save_every == 0
+
+    def _save(self) -> None:
+        meta = {
+            "described": self.described(),
+            "versions": self.versions,
+            "watch": self.watch.state(),
+            "metrics": self._metrics,
+            "source": self.source.state() if isinstance(self.source, Stateful) else None,
+        }
+        checkpoint.save(
+            self.folder / "checkpoints", self.step, self.model, self._optimiser, meta, keep=self.settings.keep
+        )
+
+    def _resume(self) -> None:
+        found = checkpoint.checkpoints(self.folder / "checkpoints")
+        if not found:
+            self._truncate(-1)
+            return
+        meta = checkpoint.described(found[-1])
+        if meta["described"] != self.described():
+            mine = self.described()
+            other = ", ".join(
+                f"{name} was {value}" for name, value in meta["described"].items() if value != mine.get(name)
+            )
+            raise TrainingError(
+                f"the checkpoint {found[-1]} is of another run ({other}); use the same settings to go on with it, "
+                "or another folder"
+            )
+        saved = checkpoint.load(found[-1], self.model)
+        self._optimiser.load_state_dict(saved.optimiser)
+        self.step = int(saved.meta["step"])
+        self.versions = list(saved.meta["versions"])
+        self._metrics = dict(saved.meta["metrics"])
+        self.watch.restore(saved.meta["watch"])
+        if isinstance(self.source, Stateful):
+            self.source.restore(saved.meta["source"])
+        self._truncate(self.step)
+
+    def _truncate(self, step: int) -> None:
+        """Forget the lines of steps that will be done again."""
+        if not self.metrics_file.exists():
+            return
+        kept: list[str] = []
+        for line in self.metrics_file.read_text(encoding="utf-8").splitlines():
+            try:
+                done = json.loads(line)["step"]
+            except ValueError:  # cut off by a kill
+                continue
+            if done <= step:
+                kept.append(line + "\n")
+        temp = self.metrics_file.with_suffix(".tmp")
+        temp.write_text("".join(kept), encoding="utf-8")
+        temp.replace(self.metrics_file)
+
+
+def tokens_of(batches: Sequence[Batch]) -> dict[str, float]:
+    """Size of packed batches: nodes computed, and the same with nothing shared."""
+    nodes = sum(int((batch.ends > 0).sum()) for batch in batches)
+    return {"nodes": float(nodes), "padded": float(sum(batch.ids.numel() for batch in batches))}
+
+
+def _short(value: float) -> float:
+    return int(value) if math.isfinite(value) and value == int(value) else value  # steps as 3, not 3.0
+
+
+@contextmanager
+def _interruptible() -> Generator[threading.Event, None, None]:
+    """Ctrl-C (once) lets the step end and be saved; a second one ends at once, the last checkpoint being whole."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)

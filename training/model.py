@@ -1,0 +1,337 @@
+"""The one module that talks to transformers and peft: a causal language model that is trained here.
+
+Loads a Hugging Face directory, or a GGUF file (the embedded model too), which is dequantised once into such a
+directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32; LoRA and optimiser are fp32 always.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pointwork.errors import TrainingError, UsageError
+from pointwork.extras import require
+from pointwork.models import weights as files
+from pointwork.training.bases import EMBEDDED, directory_of, quiet
+from pointwork.training.packing import Batch, Sample, pack
+from pointwork.training.tensors import floats, integers, read_safetensors, recomputed, seeded
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+# Trained tokens whose logits are held at a time: 2048 × 49,152 in fp32 are 0.4 GB.
+CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Lora:
+    """A low-rank adapter (Hu et al., "LoRA", 2021): W + (alpha / rank)·B·A for each of ``targets``."""
+
+    rank: int = 16
+    alpha: int = 32
+    targets: tuple[str, ...] = PROJECTIONS
+
+
+@dataclass
+class Scores:
+    """Log-probability (nat) and entropy (nat, without gradient) at each trained token of a batch: (T,) each."""
+
+    logprobs: Tensor
+    entropy: Tensor
+
+
+class LocalModel:
+    """A causal language model, its tokenizer, and what of it is trained.
+
+    Args:
+        module: a transformers causal model; wrapped by peft if ``lora`` is given and it is not.
+        tokenizer: a transformers tokenizer, or None if token ids are made elsewhere.
+        name: of the base, as it stands in adapters and checkpoints.
+        lora: train an adapter only; None trains all weights.
+        device: where; None takes a GPU if there is one.
+        seed: of the adapter's first values.
+
+    Attributes:
+        name, lora, tokenizer, device: as given.
+        stop_ids: tokens that end an answer.
+        fingerprint: tells one base from another.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        tokenizer: Any = None,
+        *,
+        name: str = "model",
+        lora: Lora | None = None,
+        device: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.name, self.lora, self.tokenizer = name, lora, tokenizer
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.stop_ids = _stop_ids(module, tokenizer)
+        self.fingerprint = _fingerprint(module)
+        self.module: Any = _with_adapter(module, lora, name, seed) if lora else module
+        self.module.to(self.device).eval()  # no dropout: a score is a function of weights and tokens alone
+        self._reference: list[Tensor] | None = None
+
+    @classmethod
+    def load(
+        cls,
+        source: str | Path = EMBEDDED,
+        *,
+        lora: Lora | None = None,
+        adapter: str | Path | None = None,
+        device: str | None = None,
+        seed: int = 0,
+    ) -> "LocalModel":
+        """Load weights.
+
+        Args:
+            source: a Hugging Face directory, a ``.gguf`` file, or ``embedded``.
+            lora: train an adapter of this form; None trains all weights.
+            adapter: directory of an adapter to go on from; its form is taken if ``lora`` is None.
+            device: ``cpu``, ``cuda`` …; None takes a GPU if there is one.
+            seed: of a new adapter's first values.
+
+        Raises:
+            UsageError: there are no such weights.
+            TrainingError: they can not be read.
+        """
+        folder = directory_of(source)
+        transformers: Any = require("transformers")
+        chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if adapter is not None and lora is None:
+            lora = _lora_of(Path(adapter))
+        # With an adapter the base is frozen and may be bf16; weights that are trained are kept in fp32.
+        dtype = torch.bfloat16 if lora and chosen.type == "cuda" else torch.float32
+        try:
+            with quiet():
+                module = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+                tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        except (OSError, ValueError) as error:
+            raise TrainingError(f"the model in {folder} can not be read: {error}") from error
+        name = files.SMOLLM2_135M.name if str(source) == EMBEDDED else Path(source).stem
+        model = cls(module, tokenizer, name=name, lora=lora, device=str(chosen), seed=seed)
+        if adapter is not None:
+            model.restore(Path(adapter))
+        return model
+
+    # text and tokens
+
+    def chat_ids(self, messages: Sequence[Mapping[str, Any]], *, generation: bool = True) -> tuple[int, ...]:
+        """Token ids of a chat in the model's own template; ``generation`` adds the head of the next answer."""
+        if self.tokenizer is None:
+            raise UsageError(f"the model {self.name} has no tokenizer")
+        ids = self.tokenizer.apply_chat_template(
+            [dict(message) for message in messages], add_generation_prompt=generation, return_dict=True
+        )
+        return tuple(int(token) for token in ids["input_ids"])
+
+    def sample_of(self, messages: Sequence[Mapping[str, Any]], advantage: float = 1.0) -> Sample:
+        """A chat as something to train on: its last message is what should be written.
+
+        Raises:
+            UsageError: the template does not put the last message behind the head of an answer.
+        """
+        prompt = self.chat_ids(messages[:-1])
+        whole = self.chat_ids(messages, generation=False)
+        if whole[: len(prompt)] != prompt or messages[-1].get("role") != "assistant":
+            raise UsageError(
+                f"the last message of an example must be the assistant's, and the template of {self.name} must put "
+                "it behind the head that it writes for an answer"
+            )
+        rest = whole[len(prompt) :]
+        ends = [place for place, token in enumerate(rest) if token in self.stop_ids]
+        # What a template writes after the end of the turn (a newline) the model never has to write.
+        return Sample(prompt, rest[: ends[-1] + 1] if ends else rest, advantage)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of token ids, without special tokens."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    # numbers
+
+    @property
+    def causal(self) -> Any:
+        """The transformers model, its adapter in place."""
+        return self.module.get_base_model() if self.lora else self.module
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that the model can give a probability to."""
+        return int(self.causal.get_output_embeddings().weight.shape[0])
+
+    def autocast(self) -> Any:
+        """bf16 arithmetic on a GPU; nothing on the CPU."""
+        on = self.device.type == "cuda"
+        return torch.autocast("cuda", dtype=torch.bfloat16) if on else nullcontext()
+
+    def score(self, batch: Batch, *, temperature: float = 1.0) -> Scores:
+        """Log-probabilities of the trained tokens of a batch, with gradient where it is on.
+
+        Args:
+            batch: of ``pack``.
+            temperature: > 0, divides the logits: that of the sampling.
+        """
+        batch = batch.to(self.device)
+        with self.autocast():
+            states = self.causal.get_decoder()(
+                input_ids=batch.ids, position_ids=batch.positions, attention_mask=batch.mask(), use_cache=False
+            ).last_hidden_state
+            states = states.reshape(-1, states.shape[-1])[batch.source]
+            head = self.causal.get_output_embeddings()
+            parts: list[tuple[Tensor, Tensor]] = []
+            for start in range(0, len(batch.targets), CHUNK):
+                inputs = (states[start : start + CHUNK], head, batch.targets[start : start + CHUNK], temperature)
+                several = len(batch.targets) > CHUNK and torch.is_grad_enabled()
+                # The logits are by far the largest tensor of a small model: remade in the backward pass.
+                parts.append(recomputed(_token_scores, *inputs) if several else _token_scores(*inputs))
+        logprobs, entropy = zip(*parts, strict=True)
+        return Scores(torch.cat(logprobs), torch.cat(entropy))
+
+    def logprobs(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, temperature: float = 1.0, budget: int = 8192
+    ) -> list[list[float]]:
+        """Log-probabilities (nat) of the tokens of each completion after its prompt, in the order given."""
+        samples = [Sample(tuple(prompt), tuple(completion)) for prompt, completion in pairs]
+        found: list[list[float]] = [[0.0] * len(sample.completion_ids) for sample in samples]
+        with torch.no_grad():
+            for batch in pack(samples, budget=budget):
+                values = floats(self.score(batch, temperature=temperature).logprobs)
+                owners, places = integers(batch.sequence), integers(batch.places)
+                for value, owner, place in zip(values, owners, places, strict=True):
+                    found[batch.members[owner]][place] = value
+        return found
+
+    # weights
+
+    def trained(self) -> dict[str, Tensor]:
+        """The weights that are trained, by name."""
+        return {name: value for name, value in self.module.named_parameters() if value.requires_grad}
+
+    def keep_reference(self) -> None:
+        """Remember the trained weights as they are now as the reference of a KL term."""
+        self._reference = [value.detach().clone() for value in self.trained().values()]
+
+    @contextmanager
+    def as_reference(self) -> Generator[None, None, None]:
+        """The weights of ``keep_reference`` for the time of a with-block. No gradient may be in the making."""
+        if self._reference is None:
+            raise UsageError("there is no reference: call keep_reference first")
+        values = list(self.trained().values())
+        now = [value.detach().clone() for value in values]
+        with torch.no_grad():
+            _copy(self._reference, values)
+            try:
+                yield
+            finally:
+                _copy(now, values)
+
+    def save(self, folder: Path) -> None:
+        """Write the adapter (peft's format) or, if all weights are trained, the model (Hugging Face's)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with quiet():
+            if self.lora:
+                self.module.save_pretrained(folder, save_embedding_layers=False)
+                (folder / "README.md").unlink(
+                    missing_ok=True
+                )  # peft's template of a model card, with nothing in it
+            else:
+                self.module.save_pretrained(folder)
+                if self.tokenizer is not None:
+                    self.tokenizer.save_pretrained(folder)
+
+    def restore(self, folder: Path) -> None:
+        """Take the trained weights from what ``save`` wrote.
+
+        Raises:
+            TrainingError: they are not there, or of another form.
+        """
+        file = folder / ("adapter_model.safetensors" if self.lora else "model.safetensors")
+        if not file.is_file():
+            raise TrainingError(f"there are no weights in {folder}: {file.name} is missing")
+        found = read_safetensors(file)
+        if self.lora:
+            found = {_internal(name): value for name, value in found.items()}
+        wanted = self.trained()
+        shapes = {name: tuple(value.shape) for name, value in wanted.items()}
+        if shapes != {name: tuple(value.shape) for name, value in found.items()}:
+            raise TrainingError(
+                f"the weights in {folder} are of another model or adapter than {self.name}, {self.lora}"
+            )
+        with torch.no_grad():
+            for name, value in wanted.items():
+                value.copy_(found[name])
+
+    def twin(self) -> "LocalModel":
+        """A copy that is trained by itself."""
+        return copy.deepcopy(self)
+
+
+def _with_adapter(module: Any, lora: Lora, name: str, seed: int) -> Any:
+    peft: Any = require("peft")
+    config = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        target_modules=list(lora.targets),
+        lora_dropout=0.0,
+        task_type="CAUSAL_LM",
+    )
+    with seeded(seed), quiet():
+        wrapped = peft.get_peft_model(module, config)
+    # Else the path on this machine stands in every adapter that is given away.
+    wrapped.peft_config["default"].base_model_name_or_path = name
+    return wrapped
+
+
+def _lora_of(adapter: Path) -> Lora:
+    try:
+        found = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        return Lora(int(found["r"]), int(found["lora_alpha"]), tuple(sorted(found["target_modules"])))
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"{adapter} is no adapter: adapter_config.json is missing or not peft's ({error})"
+        ) from error
+
+
+def _internal(name: str) -> str:
+    """Name of an adapter's weight inside peft, of that in the file."""
+    return name.replace(".lora_A.weight", ".lora_A.default.weight").replace(
+        ".lora_B.weight", ".lora_B.default.weight"
+    )
+
+
+def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
+
+
+def _token_scores(states: Tensor, head: Any, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    logits = head(states).float() / temperature
+    normaliser = logits.logsumexp(-1)
+    with torch.no_grad():
+        entropy = normaliser - (torch.softmax(logits, -1) * logits).sum(-1)
+    return logits.gather(-1, targets[:, None]).squeeze(-1) - normaliser, entropy
+
+
+def _stop_ids(module: Any, tokenizer: Any) -> frozenset[int]:
+    found: set[int] = set()
+    for holder in (getattr(module, "generation_config", None), tokenizer):
+        value: Any = getattr(holder, "eos_token_id", None)
+        several: list[int | None] = value if isinstance(value, list) else [value]
+        found |= {one for one in several if one is not None}
+    return frozenset(found)
+
+
+def _fingerprint(module: Any) -> str:
+    digest = hashlib.sha256()
+    for name, value in module.named_parameters():
+        digest.update(f"{name}{tuple(value.shape)}".encode())
+        digest.update(value.detach().flatten()[:64].float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,187 @@
+"""Many token sequences that share prefixes, packed so that each shared prefix is computed once.
+
+Sequences are laid out as a *trie* in depth-first order: sorted, each goes on where it parts from the one before it.
+A node is one token in one context; a causal model's state there depends on the node's ancestors only, so all that
+pass through it share it: n answers to one prompt, the turns of a dialogue whose prompts repeat what was said
+before, and equal beginnings of answers. (Liu et al., "Prefix Grouper", 2025, shares the prompt of a group;
+agent-lightning merges turns by prefix; a trie is both.) Nothing is lost: loss and gradient are those of the
+sequences computed one by one, which a test holds.
+
+In depth-first order the nodes under node j are j … end[j] − 1, so one number per node says who sees whom: node i
+attends to j iff j ≤ i < end[j]. Positions are depths. A trained token needs the output at its predecessor.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pointwork.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One model call to train on.
+
+    Attributes:
+        prompt_ids: what the model saw; at least one token.
+        completion_ids: what it wrote, and what is trained.
+        advantage: of every token of it; 1 for a worked example.
+        served: log-probabilities (nat) of ``completion_ids`` as the server gave them, if it did.
+    """
+
+    prompt_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...]
+    advantage: float = 1.0
+    served: tuple[float, ...] | None = None
+
+
+@dataclass
+class Batch:
+    """Rows of nodes, padded to one length, and the trained tokens among them.
+
+    Attributes:
+        ids, positions, ends: (B, L) token, depth and end of the subtree of each node, padding with ends 0.
+        source: (T,) where the output that predicts each trained token stands, in the flattened (B·L) nodes.
+        targets: (T,) the trained tokens.
+        sequence: (T,) which of ``members`` each belongs to.
+        members: indexes of the samples, as they were given to ``pack``.
+        places: (T,) index of each token in its completion.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    ends: Tensor
+    source: Tensor
+    targets: Tensor
+    sequence: Tensor
+    places: Tensor
+    members: list[int]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on another device."""
+        tensors = {
+            name: getattr(self, name).to(device, non_blocking=True)
+            for name in ("ids", "positions", "ends", "source", "targets", "sequence", "places")
+        }
+        return Batch(**tensors, members=self.members)
+
+    def mask(self) -> Tensor | None:
+        """(B, 1, L, L), True where row attends to column; None if every row is one plain sequence, unpadded."""
+        length = self.ids.shape[1]
+        if bool((self.ends == length).all()):
+            return None
+        place = torch.arange(length, device=self.ids.device)
+        seen = (place[None, :] <= place[:, None])[None] & (place[None, :, None] < self.ends[:, None, :])
+        # Padding sees itself, as a softmax over nothing is NaN.
+        return (seen | torch.eye(length, dtype=torch.bool, device=self.ids.device)).unsqueeze(1)
+
+
+class _Row:
+    """One row under construction: a trie of sorted paths, in depth-first order."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.positions: list[int] = []
+        self.ends: list[int] = []
+        self.members: list[tuple[int, list[int]]] = []
+        self._path: tuple[int, ...] = ()
+        self._nodes: list[int] = []
+
+    def shared(self, path: Sequence[int]) -> int:
+        """How many of the first nodes of this path are there already."""
+        count = 0
+        for mine, other in zip(self._path, path, strict=False):
+            if mine != other:
+                break
+            count += 1
+        return count
+
+    def add(self, member: int, path: tuple[int, ...]) -> None:
+        common = self.shared(path)
+        self._close(common)
+        nodes = self._nodes[:common]
+        for depth in range(common, len(path)):
+            nodes.append(len(self.ids))
+            self.ids.append(path[depth])
+            self.positions.append(depth)
+            self.ends.append(-1)
+        self._path, self._nodes = path, nodes
+        self.members.append((member, nodes))
+
+    def _close(self, depth: int) -> None:
+        for node in self._nodes[depth:]:
+            self.ends[node] = len(self.ids)
+
+    def finish(self) -> "_Row":
+        self._close(0)
+        return self
+
+
+def pack(samples: Sequence[Sample], *, width: int = 1024, budget: int = 8192) -> list[Batch]:
+    """Rows of at most ``width`` nodes (longer sequences get a row of their own), in batches of at most ``budget``.
+
+    Args:
+        samples: what to train on; those with an empty completion are left out.
+        width: nodes of a row. Attention costs its square, so a few times the usual sequence is enough.
+        budget: rows × longest row of a batch; one row at least.
+
+    Raises:
+        UsageError: a sample has no prompt.
+    """
+    rows: list[_Row] = []
+    for member, path in sorted(_paths(samples), key=lambda item: item[1]):
+        row = rows[-1] if rows else None
+        if row is None or len(row.ids) + len(path) - row.shared(path) > width:
+            row = _Row()
+            rows.append(row)
+        row.add(member, path)
+    rows = sorted((row.finish() for row in rows), key=lambda row: -len(row.ids))
+    batches: list[Batch] = []
+    while rows:
+        count = max(1, budget // len(rows[0].ids))
+        batches.append(_batch(rows[:count], samples))
+        rows = rows[count:]
+    return batches
+
+
+def _paths(samples: Sequence[Sample]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for member, sample in enumerate(samples):
+        if not sample.prompt_ids:
+            raise UsageError(f"sample {member} has no prompt: its first token has nothing to be predicted from")
+        if sample.completion_ids:
+            # Nobody needs the output at the last token.
+            yield member, tuple(sample.prompt_ids) + tuple(sample.completion_ids[:-1])
+
+
+def _batch(rows: Sequence[_Row], samples: Sequence[Sample]) -> Batch:
+    length = max(len(row.ids) for row in rows)
+
+    def padded(values: list[int], fill: int) -> list[int]:
+        return values + [fill] * (length - len(values))
+
+    source: list[int] = []
+    targets: list[int] = []
+    sequence: list[int] = []
+    places: list[int] = []
+    members: list[int] = []
+    for number, row in enumerate(rows):
+        for member, nodes in row.members:
+            sample = samples[member]
+            count = len(sample.completion_ids)
+            source += [number * length + node for node in nodes[len(sample.prompt_ids) - 1 :]]
+            targets += sample.completion_ids
+            sequence += [len(members)] * count
+            places += range(count)
+            members.append(member)
+    return Batch(
+        ids=torch.tensor([padded(row.ids, 0) for row in rows]),
+        positions=torch.tensor([padded(row.positions, 0) for row in rows]),
+        ends=torch.tensor([padded(row.ends, 0) for row in rows]),
+        source=torch.tensor(source),
+        targets=torch.tensor(targets),
+        sequence=torch.tensor(sequence),
+        places=torch.tensor(places),
+        members=members,
+    )
