@@ -2,8 +2,8 @@
 
 A checkpoint is a directory ``step-000012``: ``weights/`` (adapter or model), ``state.pt`` (optimiser, torch's
 random states) and ``meta.json`` (step, data cursor, versions, watch, the other random states, settings; the
-learning rate is a function of the step). It is written under another name, flushed to the disk and renamed: a directory with
-this name is complete, whenever the process was killed.
+learning rate is a function of the step). It is written under another name, flushed to the disk and renamed: a
+directory with this name is complete, whenever the process was killed.
 """
 
 import json

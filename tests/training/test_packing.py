@@ -12,12 +12,9 @@ from pointwork.errors import UsageError  # noqa: E402
 from pointwork.training.bases import tiny_llama  # noqa: E402
 from pointwork.training.model import LocalModel  # noqa: E402
 from pointwork.training.packing import Sample, pack  # noqa: E402
+from pointwork.training.tensors import floats, integers  # noqa: E402
 
 MODEL = LocalModel(tiny_llama(8, hidden=32, seed=1), name="tiny", device="cpu")
-
-
-def listed(tensor: Any) -> list[Any]:
-    return tensor.tolist()
 
 
 def alone(sample: Sample) -> Any:
@@ -52,12 +49,11 @@ def test_shared_and_unshared_give_the_same_numbers(several: list[Sample], width:
     found: list[list[float]] = [[] for _ in several]
     with torch.no_grad():
         for batch in pack(several, width=width, budget=budget):
-            members: list[int] = batch.members
-            values = listed(MODEL.score(batch).logprobs)
+            values = floats(MODEL.score(batch).logprobs)
             for value, owner, target, place in zip(
-                values, listed(batch.sequence), listed(batch.targets), listed(batch.places), strict=True
+                values, integers(batch.sequence), integers(batch.targets), integers(batch.places), strict=True
             ):
-                member = members[owner]
+                member = batch.members[owner]
                 assert several[member].completion_ids[place] == target
                 found[member].append(value)
         for member, sample in enumerate(several):
