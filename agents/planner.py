@@ -40,6 +40,8 @@ class Planner:
         chat: asks the planner's model.
         settings: of the planner.
         small: the planner's model is a small one: its plan must fit the agents as well as that of the rules.
+        trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked wherever
+            no agent clearly fits the whole.
     """
 
     capabilities: Mapping[str, str]
@@ -47,6 +49,7 @@ class Planner:
     chat: Chat
     settings: PlannerSettings
     small: bool = False
+    trained: bool = False
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
@@ -68,7 +71,7 @@ class Planner:
                 return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
         parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
         author = "instant" if len(parts) == 1 else "splitter"
-        by_itself = len(parts) == 1 and not report
+        by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
         # a small model plans no better than rules that found parts
         known = self.small and not report and len(parts) > 1
@@ -79,6 +82,8 @@ class Planner:
             plan = await self._ask(task, report, problems)
             least = NO_FIT if sure >= SURE else 0.0
             least = max(least, sure - 0.05) if self.small else least
+            if plan is not None and self.trained and len(plan.subtasks) == 1 and len(parts) == 1 and not report:
+                return Plan(tuple(parts), author)  # one step, then in the user's own words
             if plan is not None and (not least or await self._weakest(plan) >= least):
                 return plan
             if plan is not None:
@@ -156,7 +161,7 @@ class Planner:
             f"Capabilities:\n{able}"
         )
         messages = [Message(role="system", content=system)]
-        for question, plan in _examples(names, task):
+        for question, plan in [] if self.trained else _examples(names, task):
             messages.append(Message(role="user", content=f"Task: {question}"))
             messages.append(Message(role="assistant", content=json.dumps({"subtasks": plan})))
         content = f"Task: {task}"

@@ -192,6 +192,10 @@ class Services:
         """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""
         return bool(getattr(self.models.client(role), "small", False))
 
+    def is_trained(self, role: str) -> bool:
+        """Whether an adapter serves a role: it was trained for what the role is asked."""
+        return bool(getattr(self.models.client(role), "version", ""))
+
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""
         return ToolContext(root=None if root is None else Path(root), memory=self.memory, thread=thread)
