@@ -40,8 +40,8 @@ class Planner:
         chat: asks the planner's model.
         settings: of the planner.
         small: the planner's model is a small one: its plan must fit the agents as well as that of the rules.
-        trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked wherever
-            no agent clearly fits the whole.
+        trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked
+            wherever no agent clearly fits the whole.
     """
 
     capabilities: Mapping[str, str]
