@@ -145,7 +145,7 @@ def compare(log: Logged, new: Array, live: Array, *, seed: int = 0, resamples: i
     if refused:
         return Verdict(False, tuple(refused), none, none, *reports)
     rng = np.random.default_rng(seed)
-    fitted = _fit(log, log.quality)
+    fitted = cross_fitted(log, log.quality)
     gains = _terms(log, new, log.quality, fitted) - _terms(log, live, log.quality, fitted)
     gain = _bound(gains, rng, resamples)
     reasons: list[str] = []
@@ -155,7 +155,7 @@ def compare(log: Logged, new: Array, live: Array, *, seed: int = 0, resamples: i
         reasons.append(f"its gain in quality is {gain.value:+.4f}, but may be {gain.low:+.4f} (one-sided 99 %)")
     dearer = none
     if np.isfinite(log.usd).all():
-        fitted = _fit(log, log.usd)
+        fitted = cross_fitted(log, log.usd)
         dearer = _bound(
             _terms(log, new, log.usd, fitted) - COST_SLACK * _terms(log, live, log.usd, fitted), rng, resamples
         )
@@ -197,7 +197,7 @@ def _weigh(log: Logged, target: Array) -> tuple[Array, float, float, str]:
 def _intervals(
     log: Logged, target: Array, weights: Array, outcome: Array, rng: np.random.Generator, resamples: int
 ) -> dict[str, Interval]:
-    robust = _terms(log, target, outcome, _fit(log, outcome))
+    robust = _terms(log, target, outcome, cross_fitted(log, outcome))
     weighted = weights * outcome
     draws = rng.integers(0, len(log), (resamples, len(log)))
     ips, mass = weighted[draws].mean(axis=1), weights[draws].mean(axis=1)
@@ -227,7 +227,21 @@ def _terms(log: Logged, target: Array, outcome: Array, fitted: Array) -> Array:
     return (target * fitted).sum(axis=1) + weights * (outcome - fitted[rows, log.chosen])
 
 
-def _fit(log: Logged, outcome: Array) -> Array:
+def doubly_robust(log: Logged, outcome: Array, *, most: float) -> Array:
+    """What every arm would have yielded at every decision, (n, K): q̂(x, b), and at b = a also w·(r − q̂(x, a)).
+
+    Args:
+        log: what was done.
+        outcome: (n,), what came of it.
+        most: of the weight w = 1/p: a bound on the variance that costs a little bias.
+    """
+    estimate, rows = cross_fitted(log, outcome), np.arange(len(log))
+    weights = np.minimum(1.0 / log.propensities[rows, log.chosen], most)
+    estimate[rows, log.chosen] += weights * (outcome - estimate[rows, log.chosen])
+    return estimate
+
+
+def cross_fitted(log: Logged, outcome: Array) -> Array:
     """q̂ of every decision and arm, (n, K), from the other folds."""
     features = np.column_stack((np.ones(len(log)), log.contexts))
     fitted = np.empty(log.propensities.shape)

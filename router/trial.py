@@ -54,13 +54,8 @@ def run_trial(
     Raises:
         UsageError: the log has no decisions, or ``train`` is not a share.
     """
-    if not 0.0 <= train < 1.0:
-        raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
-    decisions, outcomes = log.decisions_after(0.0), log.outcomes_after(0)
-    if not decisions:
-        raise UsageError(f"router {log.router!r} has logged no decisions to replay")
-    split = int(train * len(decisions))
-    older, newer = decisions[:split], decisions[split:]
+    older, newer = _halves(log, train)
+    outcomes = log.outcomes_after(0)
     cores = [_fresh(live, make(policy, options)), _fresh(live, live.policy)]
     known = {row["id"] for row in older}
     for core in cores:
@@ -74,7 +69,49 @@ def run_trial(
     verdict = offline.compare(logged, new, old)
     last = newer[0]["created"] - 1e-6 if newer else 0.0
     state = persistence.dump(cores[0], {"cursor": 0 if not older else _last(outcomes, known), "synced": last})
-    return Trial(cores[0].policy.name, split, len(judged), report, verdict, state)
+    return Trial(cores[0].policy.name, len(older), len(judged), report, verdict, state)
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """The older part of a router's log, as arrays: what a candidate may learn before its trial on the newer.
+
+    Attributes:
+        logged: decisions with a known quality, oldest first; n of them, K arms.
+        prices: (n, K), what cost and latency took off the score of each arm then.
+        of: how many decisions the older part has, those without a known quality among them.
+    """
+
+    logged: Logged
+    prices: Array
+    of: int
+
+
+def lessons(log: Log, live: Core, train: float) -> Lessons:
+    """What a policy may learn from: the decisions that ``run_trial`` with the same ``train`` does not judge.
+
+    Raises:
+        UsageError: the log has no decisions, or ``train`` is not a share.
+    """
+    older, _ = _halves(log, train)
+    said = outcomes_by_decision(log.outcomes_after(0))
+    rows = [row for row in older if _usable(row, said.get(row["id"]), live)]
+    names = [arm.name for arm in live.arms]
+    prices = np.zeros((len(rows), len(names)))
+    for number, row in enumerate(rows):
+        scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
+        prices[number] = [float(scores.get(name, {}).get("price", 0.0)) for name in names]
+    return Lessons(table_of(rows, said, names, live.features.inner if live.features else 0), prices, len(older))
+
+
+def _halves(log: Log, train: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    if not 0.0 <= train < 1.0:
+        raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
+    decisions = log.decisions_after(0.0)
+    if not decisions:
+        raise UsageError(f"router {log.router!r} has logged no decisions to replay")
+    split = int(train * len(decisions))
+    return decisions[:split], decisions[split:]
 
 
 def outcomes_by_decision(outcomes: Sequence[Row]) -> dict[str, Outcome]:

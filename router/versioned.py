@@ -13,7 +13,7 @@ from pointwork.router.policies import Policy
 
 if TYPE_CHECKING:
     from pointwork.router.link import Link
-    from pointwork.router.trial import Trial
+    from pointwork.router.trial import Lessons, Trial
 
 
 class Versioned(ABC):
@@ -70,6 +70,22 @@ class Versioned(ABC):
         with self._lock:
             self.sync()
             return run_trial(link.log, self._core, policy, policy_options, train)
+
+    def lessons(self, *, train: float = 0.5) -> "Lessons":
+        """The older part of what this router has logged, for whoever trains a policy that ``promote`` shall judge.
+
+        Args:
+            train: the part of the decisions; ``promote`` must be given the same.
+
+        Raises:
+            UsageError: the router has no store, or has logged nothing.
+        """
+        from pointwork.router.trial import lessons
+
+        link = self._stored("to learn from")
+        with self._lock:
+            self.sync()
+            return lessons(link.log, self._core, train)
 
     def promote(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5

@@ -27,7 +27,7 @@ def routing(
 ) -> None:
     """Measure the router beside the best fixed arm, the best fixed mix and the oracle, with bandit feedback only.
 
-    Parts: paretobandit, shocks, classic, roles, llmrouter, mmlu, truth.
+    Parts: paretobandit, shocks, classic, roles, llmrouter, mmlu, truth, trained (which needs the extra 'train').
     """
     from pointwork.bench.routing.parts import PARTS
 

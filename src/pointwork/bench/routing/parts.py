@@ -299,6 +299,13 @@ def truth(data: Path, seeds: int, policy: str) -> list[Line]:
     ]
 
 
+def trained(data: Path, seeds: int, policy: str) -> list[Line]:
+    """The network of ``pointwork train router``; with torch, so only where it is asked for."""
+    from pointwork.bench.routing import trained as part
+
+    return part.trained(data, seeds, policy)
+
+
 PARTS: dict[str, Callable[[Path, int, str], list[Line]]] = {
     "paretobandit": pareto,
     "shocks": shocks,
@@ -307,4 +314,5 @@ PARTS: dict[str, Callable[[Path, int, str], list[Line]]] = {
     "llmrouter": llmrouter,
     "mmlu": mmlu,
     "truth": truth,
+    "trained": trained,
 }
