@@ -9,8 +9,8 @@ is differentiated exactly. It is GRPO's group (the choices of one context are th
 baseline) without sampling and without the division by the group's deviation, which would amplify the noise of the
 estimates (Liu et al., "Understanding R1-Zero-Like Training", 2025, section 3.1, on the same division in GRPO).
 
-π(a|x) = softmax((q(a|x) − price(a)) / τ) with q = σ(network), as ``router.policies.neural`` serves it. So that q stays
-a quality, which prices can be taken off, the cross-entropy between q and what was seen is in the loss too.
+π(a|x) = softmax((q(a|x) − price(a)) / τ) with q = σ(network), as ``router.policies.neural`` serves it. So that q
+stays a quality, which prices can be taken off, the cross-entropy between q and what was seen is in the loss too.
 
 Several networks, each on a bootstrap of the contexts, are averaged in their logits: as one wider network, which is
 what is written. A part of the contexts is held back for early stopping.
@@ -98,7 +98,7 @@ class Trained:
     """A trained policy.
 
     Attributes:
-        layers: weights (inputs, outputs) and bias (outputs,) of each layer, ReLU between them; the last gives logits.
+        layers: weights (inputs, outputs) and bias (outputs,) of each, ReLU between them; the last gives logits.
         names: what its outputs stand for.
         curve: per network, per epoch: (loss on what was trained, value of the policy on what was held back).
     """
@@ -216,7 +216,9 @@ class _Member:
         best, kept, since = -np.inf, self._layers(), 0
         for _ in range(recipe.epochs):
             losses: list[float] = []
-            for batch in torch.tensor(self.rng.permutation(self.rows)).split(recipe.batch):
+            order = self.rng.permutation(self.rows)
+            for start in range(0, len(order), recipe.batch):
+                batch = torch.tensor(order[start : start + recipe.batch])
                 logits = self._logits(self.x[batch], dropping=True)
                 gain = objective(logits, self.worth[batch], self.prices[batch], recipe.temperature).mean()
                 loss = fit(logits, self.seen[batch]) - recipe.gain * gain

@@ -100,6 +100,9 @@ def trouble(logged: Logged) -> str | None:
             return f"the back end failed ({kind})"
     if run["error"]:
         return "the run broke off with an error"
+    missing = cast(Row, run["result"] or {}).get("missing", ())
+    if run["status"] == "budget_exhausted" and any("out of time" in str(what) for what in missing):
+        return "out of time"  # says more of the machine's load than of the model
     return None
 
 

@@ -1,8 +1,8 @@
 """Rollouts in the flow: the runtime itself, under local models, makes the trajectories that its models learn from.
 
-``rollout`` is a plain function of plain data, so that any executor can run it, on this machine or on others. It runs
-a task with a team, a store and a memory of its own (else the second trial of a task would remember the answer of the
-first) and gives the whole run back as a line of ``runs export``. ``Collector`` runs many and brings them home.
+``rollout`` is a plain function of plain data, so that any executor can run it, on this machine or on others. It
+runs a task with a team, a store and a memory of its own (else the second trial of a task would remember the answer
+of the first) and gives the whole run back as a line of ``runs export``. ``Collector`` runs many of them.
 
 After APRIL (Zhou et al., "Active Partial Rollouts in Reinforcement Learning", 2025) a round does not wait for its
 longest: when its share is there, what is still on its way is carried over and counts in a later round, with the
@@ -10,21 +10,22 @@ version that it was begun with in its rows; truncated importance sampling agains
 corrects for that in the loss.
 """
 
+import asyncio
+import hashlib
 import io
 import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sqlalchemy import insert, select, update
 
 from pointwork.agents import Team
 from pointwork.budgets import Budget
-from pointwork.errors import ConfigError, PointworkError, StoreError, UsageError
+from pointwork.errors import ConfigError, PointworkError, UsageError
 from pointwork.models import ModelClient
 from pointwork.models.gateway import Models
 from pointwork.portable import export_runs, import_runs
@@ -64,7 +65,8 @@ class Config:
 
     Attributes:
         settings: the team's; models by role stand in it.
-        temperature: of every call to a local model. At 1 the serving log-probabilities are those of the draw.
+        temperature: of every call to a local model. At 1 the serving log-probabilities are those of the draw. None
+            leaves it to the agents, as in use: for evaluation.
         readings: as ``[run] readings``. ``never``: what a question says outright is left to the model too, which
             learns nothing where it is not asked.
         budget: of one trial.
@@ -73,7 +75,7 @@ class Config:
     """
 
     settings: Settings
-    temperature: float = 1.0
+    temperature: float | None = 1.0
     readings: Literal["auto", "always", "never"] = "never"
     budget: Budget = Budget()
     seed: int = 0
@@ -136,7 +138,7 @@ def rollout(config: Config, task: Task, versions: Versions = (), trial: int = 0)
             said = _run(config, task, versions, trial, store, task.root or empty)
     finally:
         store.close()
-    return _timed(said, time.perf_counter() - started)
+    return replace(said, seconds=time.perf_counter() - started)
 
 
 def _run(config: Config, task: Task, versions: Versions, trial: int, store: Store, root: str) -> Trial:
@@ -167,14 +169,8 @@ def _run(config: Config, task: Task, versions: Versions, trial: int, store: Stor
     return Trial(task.id, trial, run_id, outcome, correct, text, calls, why or trouble, line=line)
 
 
-def _timed(said: Trial, seconds: float) -> Trial:
-    return Trial(**{**vars(said), "seconds": seconds})
-
-
 def seed_of(seed: int, task: str, trial: int) -> int:
     """A seed for one trial: another one for each, the same in every process."""
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(f"{seed}\0{task}\0{trial}".encode()).digest()[:4], "big")
 
 
@@ -201,8 +197,6 @@ def _clients(settings: Settings, versions: Versions) -> dict[str, ModelClient]:
 
 def release() -> None:
     """Give back the models that this process keeps loaded between trials."""
-    import asyncio
-
     while _held:
         _, (store, opened, _) = _held.popitem()
         asyncio.run(opened.aclose())
@@ -301,12 +295,12 @@ class Collector:
                         self._submit(task, its, number, begun, tries + 1)
                         continue
                 else:
+                    self._take_in(trial)
                     found.trials.append(trial)
                     found.carried += begun < now
                 done += begun == now or not total
                 tell(done, needed)
         found.late = sum(entry[3] == now for entry in self._open.values())
-        self._take_in(found)
         found.seconds = time.perf_counter() - started
         return found
 
@@ -314,12 +308,9 @@ class Collector:
         future = self._pool.submit(rollout, self.config, task, versions, number)
         self._open[future] = (task, versions, number, begun, tries)
 
-    def _take_in(self, found: Round) -> None:
-        lines = b"".join(trial.line if trial.line.endswith(b"\n") else trial.line + b"\n" for trial in found.trials)
-        if lines:
-            report = import_runs(self.store, io.BytesIO(lines))
-            if report.imported + report.unchanged != len(found.trials):
-                raise StoreError(f"of {len(found.trials)} rollouts {report.imported} could be stored")
+    def _take_in(self, trial: Trial) -> None:
+        """At once: what has ended is kept, whatever happens to the rest."""
+        import_runs(self.store, io.BytesIO(trial.line.rstrip(b"\n") + b"\n"))
 
     def close(self) -> None:
         """Stop; what is on its way is given up."""
@@ -334,8 +325,3 @@ class Collector:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def folder_of(path: Path | None) -> str | None:
-    """A task's folder as plain data."""
-    return None if path is None else str(path)

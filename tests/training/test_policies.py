@@ -1,4 +1,4 @@
-"""The network over all arms: its gradient is exact, it learns what ridge can not, and only the gate lets it live."""
+"""The network over all arms: an exact gradient, what no ridge can learn, and live through the gate only."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
 """The schema's history: which revision a database has, and how it gets to this package's."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
 HEAD = "0005"
+
+# Alembic's ``op`` is one per process: two stores opened at once in two threads would write into each other.
+_upgrading = threading.Lock()
 
 
 def migrate(database: Database, target: str = HEAD) -> None:
@@ -40,7 +44,8 @@ def migrate(database: Database, target: str = HEAD) -> None:
             )
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, target)
+            with _upgrading:
+                command.upgrade(config, target)
         except CommandError as error:
             raise StoreError(f"the store {database.url!r} can not be migrated: {error}") from error
 

@@ -75,8 +75,12 @@ def ridge(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array
     """A ridge per arm on every outcome."""
     usual, x = quality.mean(axis=0), np.column_stack((np.ones(len(contexts)), contexts))
     gram = x.T @ x + RIDGE * np.eye(x.shape[1])
-    weights = np.linalg.solve(gram, x.T @ (quality - usual))
-    return lambda new: np.column_stack((np.ones(len(new)), new)) @ weights + usual
+    weights: Array = np.linalg.solve(gram, x.T @ (quality - usual))
+
+    def predict(new: Array) -> Array:
+        return np.column_stack((np.ones(len(new)), new)) @ weights + usual
+
+    return predict
 
 
 def network(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array]:
@@ -93,7 +97,7 @@ def network_of_log(contexts: Array, quality: Array, seed: int) -> Callable[[Arra
     from pointwork.training.routing import lessons_of
 
     count, arms = quality.shape
-    chosen = np.random.default_rng(seed).integers(0, arms, count)
+    chosen: npt.NDArray[np.intp] = np.random.default_rng(seed).integers(0, arms, count).astype(np.intp)
     names: Sequence[str] = [str(arm) for arm in range(arms)]
     seen = quality[np.arange(count), chosen]
     log = Logged(names, contexts, chosen, np.full((count, arms), 1.0 / arms), seen, np.full(count, np.nan))
