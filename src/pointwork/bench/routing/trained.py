@@ -73,8 +73,9 @@ def contexts_of(full: Full) -> Array:
 
 def ridge(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array]:
     """A ridge per arm on every outcome."""
-    usual, x = quality.mean(axis=0), np.column_stack((np.ones(len(contexts)), contexts))
-    gram = x.T @ x + RIDGE * np.eye(x.shape[1])
+    usual: Array = quality.mean(axis=0)
+    x: Array = np.column_stack((np.ones(len(contexts)), contexts))
+    gram: Array = x.T @ x + RIDGE * np.eye(len(x.T))
     weights: Array = np.linalg.solve(gram, x.T @ (quality - usual))
 
     def predict(new: Array) -> Array:
@@ -96,8 +97,8 @@ def network_of_log(contexts: Array, quality: Array, seed: int) -> Callable[[Arra
     from pointwork.training.policies import Recipe, train_policy
     from pointwork.training.routing import lessons_of
 
-    count, arms = quality.shape
-    chosen: npt.NDArray[np.intp] = np.random.default_rng(seed).integers(0, arms, count).astype(np.intp)
+    count, arms = len(quality), len(quality.T)
+    chosen = np.random.default_rng(seed).integers(0, arms, count).astype(np.intp)
     names: Sequence[str] = [str(arm) for arm in range(arms)]
     seen = quality[np.arange(count), chosen]
     log = Logged(names, contexts, chosen, np.full((count, arms), 1.0 / arms), seen, np.full(count, np.nan))
