@@ -1,10 +1,12 @@
 """A router's rows in the store: decisions, outcomes, versions."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
 from pointwork.errors import UsageError
@@ -13,6 +15,7 @@ from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.store import Store, new_id, tables
+from pointwork.store.types import JsonText
 
 Array = npt.NDArray[np.float64]
 Row = dict[str, Any]
@@ -46,34 +49,22 @@ class Log:
         run_id: str | None,
         subtask: str | None,
     ) -> None:
-        """Append a decision, buffered."""
+        """Append a decision, buffered; its row is put together when it is written."""
         assert core.features is not None
-        names = list(judged.names)
-        scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
-        scores[decision.arm].update(width=pending.width, ignorance=pending.ignorance, unsure=pending.unsure)
-        self.store.append(
+        mine: Row = {"run_id": run_id, "subtask": subtask, "text": text or None}
+        fixed: Row = {
+            **mine,
+            "router": self.router,
+            "policy": core.policy.name,
+            "policy_version": core.policy.version,
+            "features_version": core.features.version,
+        }
+        numbers = len(judged.inner) + 16 * len(judged.names)
+        self.store.append_later(
             tables.decisions,
-            {
-                "id": decision.id,
-                "run_id": run_id,
-                "subtask": subtask,
-                "router": self.router,
-                "created": pending.created,
-                "clock": pending.clock,
-                "policy": core.policy.name,
-                "policy_version": core.policy.version,
-                "features_version": core.features.version,
-                "text": text or None,
-                "context": {
-                    "text": judged.inner.tolist(),
-                    "arms": dict(zip(names, judged.state.tolist(), strict=True)),
-                },
-                "candidates": names,
-                "arm": decision.arm,
-                "propensity": decision.propensity,
-                "propensities": decision.propensities,
-                "scores": scores,
-            },
+            mine,
+            partial(_row, fixed, judged, decision, pending),
+            20 * numbers + len(text),
         )
 
     def learnt(self, decision_id: str, outcome: Outcome, source: str, now: float) -> None:
@@ -257,6 +248,36 @@ def _prune(connection: Connection, router: str) -> None:
         if place >= KEPT and not row.live and line in lines:
             connection.execute(delete(table).where(table.c.router == router, table.c.version == row.version))
         lines.add(line)
+
+
+def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending) -> Row:
+    """The row of a decision, from what does not change any more."""
+    names, propensities = list(judged.names), decision.propensities
+    scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
+    scores[decision.arm].update(width=pending.width, ignorance=pending.ignorance, unsure=pending.unsure)
+    context = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
+    return {
+        **fixed,
+        "id": decision.id,
+        "created": pending.created,
+        "clock": pending.clock,
+        "context": _json(context),
+        "candidates": names,
+        "arm": decision.arm,
+        "propensity": decision.propensity,
+        "propensities": _json(propensities),
+        "scores": _json(scores),
+    }
+
+
+def _json(value: Row | dict[str, dict[str, float | str]] | dict[str, float]) -> Any:
+    """Names and many numbers as text: ten times as fast as ``json``, which has the rarer cases."""
+    try:
+        text = orjson.dumps(value).decode()
+    except (TypeError, ValueError):
+        return value
+    # what is not a number becomes null, and no value here is None
+    return value if "null" in text or text.startswith('{"$') else JsonText(text)
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:

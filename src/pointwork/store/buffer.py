@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +26,8 @@ _ORDER = {name: i for i, name in enumerate(t.name for t in tables.metadata.sorte
 
 _log = logging.getLogger("pointwork.store")
 _Item = tuple[Inserter, Parameters]
+_Make = Callable[[], Mapping[str, Any]]
+_Waiting = tuple[Inserter, Parameters | _Make]
 
 
 class Buffer:
@@ -41,7 +43,7 @@ class Buffer:
 
     def reset(self) -> None:
         """Forget everything: in a child process, where the parent still has it."""
-        self._rows: list[_Item] = []
+        self._rows: list[_Waiting] = []
         self._characters = 0
         self._since = 0.0
         self._tables: set[str] = set()  # of what waits or is just being written
@@ -62,6 +64,31 @@ class Buffer:
         """
         items = self._encode(table, rows)
         characters = sum(_size(parameters) for _, parameters in items)
+        self._take(table, items, characters, wait)
+
+    def append_later(
+        self, table: Table, given: Mapping[str, Any], make: _Make, characters: int, *, wait: bool = False
+    ) -> None:
+        """Take a row that is put together and encoded when it is written.
+
+        Args:
+            table: where to.
+            given: those of its values that a caller may have got wrong: checked now.
+            make: gives the whole row; what it reads must not change.
+            characters: how long the row will be, about.
+            wait: as ``append``.
+
+        Raises:
+            StoreError: as ``append``.
+        """
+        inserter = self._inserter(table, numbered=False)
+        try:
+            inserter.check(given)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"{table.name}: {error}; nothing was stored") from error
+        self._take(table, [(inserter, make)], characters, wait)
+
+    def _take(self, table: Table, items: Sequence[_Waiting], characters: int, wait: bool) -> None:
         now = time.monotonic()
         with self._lock:
             if not self._rows:
@@ -86,15 +113,19 @@ class Buffer:
         items: list[_Item] = []
         for row in rows:
             numbered = number is not None and number.name in row
-            inserter = self._inserters.get((table.name, numbered))
-            if inserter is None:
-                inserter = Inserter(table, self._database.engine.dialect, numbered=numbered)
-                self._inserters[table.name, numbered] = inserter
+            inserter = self._inserter(table, numbered=numbered)
             try:
                 items.append((inserter, inserter.encode(row)))
             except (TypeError, ValueError) as error:
                 raise StoreError(f"{table.name}: {error}; nothing was stored") from error
         return items
+
+    def _inserter(self, table: Table, *, numbered: bool) -> Inserter:
+        inserter = self._inserters.get((table.name, numbered))
+        if inserter is None:
+            inserter = Inserter(table, self._database.engine.dialect, numbered=numbered)
+            self._inserters[table.name, numbered] = inserter
+        return inserter
 
     @property
     def waiting(self) -> bool:
@@ -122,7 +153,7 @@ class Buffer:
             if not taken:
                 return
             try:
-                self._store(taken)
+                self._store(self._made(taken))
             except CommitUnknown:
                 raise
             except BaseException:
@@ -133,6 +164,23 @@ class Buffer:
             finally:
                 with self._lock:
                     self._tables = {inserter.table.name for inserter, _ in self._rows}
+
+    def _made(self, rows: Sequence[_Waiting]) -> list[_Item]:
+        """All rows encoded; one that can not be is dropped and named, as one that the database refuses."""
+        items: list[_Item] = []
+        for inserter, row in rows:
+            if callable(row):
+                try:
+                    row = inserter.encode(row())
+                except (TypeError, ValueError) as error:
+                    self._refuse(f"{inserter.table.name}: {error}")
+                    continue
+            items.append((inserter, row))
+        return items
+
+    def _refuse(self, message: str) -> None:
+        _log.error("the store %r refused a row of %s", self._database.url, message)
+        self._refused.append(message)
 
     def _store(self, rows: Sequence[_Item]) -> None:
         # stable: within a table the order stays
@@ -156,8 +204,7 @@ class Buffer:
                     cause = " ".join(str(error.orig).split())
                     refused.append(f"{inserter.table.name}: {cause} in {str(parameters)[:200]}")
         for message in refused:
-            _log.error("the store %r refused a row of %s", self._database.url, message)
-        self._refused += refused
+            self._refuse(message)
 
     def complain(self) -> None:
         """Raise StoreError once for the rows that were refused since the last time."""

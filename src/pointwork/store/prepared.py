@@ -96,6 +96,20 @@ class Inserter:
             values[field.name] = value
         return self._statement.parameters(values)
 
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Look at some values of a row, before the row is there.
+
+        Raises:
+            TypeError, ValueError: one does not fit its column.
+        """
+        for field in self._columns:
+            value = given.get(field.name)
+            if value is not None and field.convert is not None:
+                try:
+                    field.convert(value)
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"{field.name}: {error}") from error
+
     def insert(self, connection: Connection, rows: Iterable[Parameters]) -> None:
         """Insert what ``encode`` gave."""
         given: Any = list(rows)

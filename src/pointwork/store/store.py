@@ -149,6 +149,24 @@ class Store:
         self._check()
         self._buffer.append(table, rows, wait=getattr(self._mine, "writing", False))
 
+    def append_later(
+        self, table: Table, given: Mapping[str, Any], make: Callable[[], Mapping[str, Any]], characters: int
+    ) -> None:
+        """Buffer a row that is only put together when it is written: for those who must not wait for that.
+
+        Args:
+            table: where to.
+            given: those of its values that a caller may have got wrong: checked now.
+            make: gives the whole row; what it reads must not change.
+            characters: how long the row will be, about.
+
+        Raises:
+            StoreError: as ``append``.
+        """
+        self._check()
+        wait = getattr(self._mine, "writing", False)
+        self._buffer.append_later(table, given, make, characters, wait=wait)
+
     def flush(self) -> None:
         """Write what is buffered, in one transaction, parents before children.
 

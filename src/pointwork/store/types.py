@@ -82,6 +82,12 @@ def load_json(stored: Any) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
+class JsonText(str):
+    """A JSON value that is text already, as ``dump_json`` would write it but for white space."""
+
+    __slots__ = ()
+
+
 class Encoded(TypeDecorator[Any]):
     """A column type with one function from the Python value to what is stored."""
 
@@ -185,4 +191,4 @@ class Json(Encoded):
         super().__init__(none_as_null=True)
 
     def encode(self, value: Any) -> str:
-        return dump_json(value)
+        return str.__str__(value) if type(value) is JsonText else dump_json(value)
