@@ -43,6 +43,7 @@ class EmbeddedClient:
             default model with four slots.
         parallel: requests decoded at the same time; more wait in line.
         adapters: LoRA files (GGUF) to apply.
+        version: of the adapters, stamped on every completion; default: their names and hashes.
         system: system message for requests without one; None: what the model's template says.
         progress: told bytes done and in all, if the weights must be pulled.
 
@@ -62,6 +63,7 @@ class EmbeddedClient:
         context: int = 4096,
         parallel: int = 4,
         adapters: Sequence[str | Path] = (),
+        version: str | None = None,
         system: str | None = SYSTEM,
         progress: Progress | None = None,
     ) -> None:
@@ -81,7 +83,7 @@ class EmbeddedClient:
             self._prepare = functools.partial(weights.ensure, path, progress=progress)
         self._lock = threading.Lock()
         self._engine: Engine | None = None
-        self._version: str | None = None
+        self._version = version
 
     def __repr__(self) -> str:
         return f"EmbeddedClient({self._name!r}, {str(self._options.path)!r})"
@@ -109,7 +111,7 @@ class EmbeddedClient:
 
     @property
     def version(self) -> str:
-        """The adapters, by name and first 12 digits of their SHA-256; empty without adapters.
+        """As given, else the adapters by name and first 12 digits of their SHA-256; empty without adapters.
 
         Raises:
             OSError: an adapter can not be read.

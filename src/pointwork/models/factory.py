@@ -3,11 +3,14 @@
 import importlib.util
 import urllib.parse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pointwork.errors import ConfigError
 from pointwork.models import prices, weights
 from pointwork.models.protocol import ModelClient, Price
+
+if TYPE_CHECKING:
+    from pointwork.models.adapters import Adapter
 
 FORMS = """a model is one of
   local:                          the embedded default model (SmolLM2-135M-Instruct)
@@ -17,7 +20,12 @@ FORMS = """a model is one of
 
 
 def open_client(
-    spec: str, *, price: Price | None = None, api_key: str | None = None, **options: Any
+    spec: str,
+    *,
+    price: Price | None = None,
+    api_key: str | None = None,
+    adapter: "Adapter | None" = None,
+    **options: Any,
 ) -> ModelClient:
     """A client for a model. Nothing is loaded, pulled or asked before its first use.
 
@@ -25,13 +33,21 @@ def open_client(
         spec: see ``FORMS``.
         price: in US dollars per million tokens; default: nothing for local models and URLs, litellm's table else.
         api_key: for URLs and hosted models.
+        adapter: what serves beside the model (``pointwork.models.adapters``); its version is stamped on all answers.
         options: of the client's constructor: ``EmbeddedClient``, ``OpenAIClient`` or ``LiteLLMClient``.
 
     Raises:
         ConfigError: the spec is none of the forms, the file is not there, an option is unknown to the client, or
             the price is needed and not known.
+        ProviderError: the adapter's file is not the one that was published.
     """
     spec = spec.strip()
+    if adapter is not None:
+        options = {**options, "version": adapter.version}
+        if adapter.path is not None:
+            options["adapters"] = [adapter.checked()]
+        else:
+            options["adapter"] = adapter.served_as
     try:
         if spec.startswith("local:"):
             return _local(spec.removeprefix("local:").strip(), options)

@@ -5,11 +5,13 @@ import os
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
 from pointwork.ledger import Account, Amount, Reservation
+from pointwork.models.adapters import Adapter, adapter_for
 from pointwork.models.counting import request_tokens
 from pointwork.models.protocol import ChatRequest, Completion, ModelClient, Price
 from pointwork.models.retry import with_retries
@@ -20,6 +22,8 @@ from pointwork.store.tables import steps
 
 # An answer cut below this many tokens is of no use: then the budget has ended.
 LEAST_TOKENS = 16
+_KEPT = 2  # versions of a role whose clients stay open: each embedded one holds some 300 MB
+_RUNS = 1024  # runs and roles whose version is remembered
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,17 @@ class Models:
         self._store = store
         self._clients: dict[str, ModelClient] = dict(clients or {})
         self._opened: dict[str, ModelClient] = {}
+        self._adapted: dict[str, dict[str, ModelClient]] = {}  # role -> version -> client, the newest last
+        self._runs: OrderedDict[tuple[str, str], Adapter | None] = OrderedDict()
         self._lock = threading.Lock()
         # a semaphore belongs to the event loop that first waits for it
         self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]]
         self._slots = weakref.WeakKeyDictionary()
 
     def client(self, role: str) -> ModelClient:
-        """The client that serves a role; opened at first use (an embedded model loads at its first call).
+        """The client of a role's base model; opened at first use (an embedded model loads at its first call).
+
+        Calls go to the role's live adapter, if there is one: its name, price and size are those of the base.
 
         Raises:
             ConfigError: the role's model is not understood, or its key is missing.
@@ -75,21 +83,45 @@ class Models:
             return self._open(self._settings.model_for(role))
 
     def _open(self, wanted: ModelSettings) -> ModelClient:
-        from pointwork.models import open_client
-
         known = self._opened.get(wanted.model)
         if known is None:
-            key = None
-            if wanted.api_key_env is not None:
-                key = os.environ.get(wanted.api_key_env)
-                if not key:
-                    raise ConfigError(
-                        f"model {wanted.model!r}: the environment variable {wanted.api_key_env} is not set; "
-                        "it must hold the key"
-                    )
-            price = None if wanted.usd_per_mtok is None else Price(*wanted.usd_per_mtok)
-            known = self._opened[wanted.model] = open_client(wanted.model, price=price, api_key=key)
+            known = self._opened[wanted.model] = _opened(wanted, None)
         return known
+
+    async def _serving(self, role: str, run_id: str | None) -> ModelClient:
+        """The client that answers: with the adapter that was live when the run first asked, if there is one."""
+        base = self.client(role)
+        if self._clients or not self._settings.adapters:
+            return base
+        adapter = self._adapter_of(role, run_id)
+        if adapter is None:
+            return base
+        with self._lock:
+            mine = self._adapted.setdefault(role, {})
+            client = mine.get(adapter.version)
+            if client is None:
+                client = mine[adapter.version] = _opened(self._settings.model_for(role), adapter)
+            # runs that began before a switch end with the version that they began with
+            old = [mine.pop(version) for version in list(mine)[:-_KEPT] if version != adapter.version]
+        for one in old:
+            await one.aclose()  # waits for its calls; a run that still needs it loads it again
+        return client
+
+    def _adapter_of(self, role: str, run_id: str | None) -> Adapter | None:
+        spec = self._settings.model_for(role).model
+        if run_id is None:
+            return adapter_for(self._store, role, spec)
+        key = (run_id, role)
+        with self._lock:
+            if key in self._runs:
+                self._runs.move_to_end(key)
+                return self._runs[key]
+        found = adapter_for(self._store, role, spec)
+        with self._lock:
+            found = self._runs.setdefault(key, found)
+            while len(self._runs) > _RUNS:
+                self._runs.popitem(last=False)
+        return found
 
     def _settings_of(self, role: str) -> ModelSettings:
         return self._settings.model_for(role)
@@ -104,7 +136,7 @@ class Models:
             BudgetExceeded: not even a short answer can be paid, or time is up.
             ProviderError: the back end failed for good.
         """
-        client, settings = self.client(role), self._settings_of(role)
+        client, settings = await self._serving(role, caller.run_id), self._settings_of(role)
         await _started(client)
         prompt_tokens = request_tokens(client, request)
         room = client.context_tokens - prompt_tokens
@@ -251,8 +283,25 @@ class Models:
         """Close the clients that this object opened."""
         with self._lock:
             opened, self._opened = list(self._opened.values()), {}
+            opened += [client for mine in self._adapted.values() for client in mine.values()]
+            self._adapted = {}
         for client in opened:
             await client.aclose()
+
+
+def _opened(wanted: ModelSettings, adapter: Adapter | None) -> ModelClient:
+    from pointwork.models import open_client
+
+    key = None
+    if wanted.api_key_env is not None:
+        key = os.environ.get(wanted.api_key_env)
+        if not key:
+            raise ConfigError(
+                f"model {wanted.model!r}: the environment variable {wanted.api_key_env} is not set; "
+                "it must hold the key"
+            )
+    price = None if wanted.usd_per_mtok is None else Price(*wanted.usd_per_mtok)
+    return open_client(wanted.model, price=price, api_key=key, adapter=adapter)
 
 
 async def _started(client: ModelClient) -> None:

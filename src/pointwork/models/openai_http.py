@@ -37,6 +37,7 @@ class OpenAIClient:
         price: what it costs; default: nothing, as a server of one's own.
         context: most tokens of prompt and answer; None: what the server lists, or 8,192.
         version: of the adapter or weights, stamped on every completion.
+        adapter: name of an adapter that the server has loaded over the model; it is asked instead of the model.
         tokenizer: exact counter of a text's tokens, or the path of a ``tokenizer.json``; else an upper bound.
         concurrency: most requests in flight per event loop; more wait in line. For llama.cpp's own server, not more
             than its ``--threads-http``.
@@ -58,6 +59,7 @@ class OpenAIClient:
         price: Price | None = None,
         context: int | None = None,
         version: str = "",
+        adapter: str | None = None,
         tokenizer: counting.Tokenizer | str | Path | None = None,
         concurrency: int = 64,
         max_bytes: int = MAX_BYTES,
@@ -69,6 +71,7 @@ class OpenAIClient:
         self._url = _url(base_url)
         self._wire = openai_wire.Reader(openai_wire.shown(self._url), api_key)
         self._model, self._context, self._version = model or None, context, version
+        self._adapter = adapter or None
         self._price = price or Price()
         self._tokenizer = _tokenizer(tokenizer)
         self._concurrency, self._max_bytes = concurrency, max_bytes
@@ -119,7 +122,7 @@ class OpenAIClient:
         try:
             async with limit, self._pool().turn:
                 model = self._model or await self._discover()
-                reply = await self._ask(model, request)
+                reply = await self._ask(self._adapter or model, request)
         except TimeoutError as error:
             if not limit.expired():
                 raise
