@@ -19,10 +19,10 @@ from pointwork.models.embedded import EmbeddedClient
 from pointwork.models.factory import open_client
 from pointwork.models.gateway import Caller, Models
 from pointwork.models.openai_http import OpenAIClient
+from pointwork.models.protocol import Completion, ModelClient, Price
 from pointwork.settings import ModelSettings, Settings
 from pointwork.store import Store, new_id
 from pointwork.store.tables import ledger, models, runs, steps
-from pointwork.models.protocol import Completion, ModelClient, Price
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -85,7 +85,13 @@ class Calls:
     def __call__(self, role: str, run: str) -> str:
         if self.store.row(select(runs).where(runs.c.id == run)) is None:
             with self.store.write() as connection:
-                values = {"id": run, "task": "t", "status": "running", "created": time.time(), "package_version": "1"}
+                values = {
+                    "id": run,
+                    "task": "t",
+                    "status": "running",
+                    "created": time.time(),
+                    "package_version": "1",
+                }
                 connection.execute(runs.insert().values(**values))
         account = Ledger(self.store).open(run, Budget())
         request = ChatRequest([{"role": "user", "content": "hello"}])
@@ -96,7 +102,9 @@ class Calls:
         return answer.version
 
 
-SETTINGS = Settings(models={"planner": ModelSettings(model=f"{URL}#m"), "worker-small": ModelSettings(model="local:")})
+SETTINGS = Settings(
+    models={"planner": ModelSettings(model=f"{URL}#m"), "worker-small": ModelSettings(model="local:")}
+)
 
 
 def test_a_publication_is_seen_by_the_next_run_and_not_within_one(store: Store, opened: list[Answering]) -> None:

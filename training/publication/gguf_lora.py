@@ -2,8 +2,9 @@
 
 Two things are easy to get wrong, and wrong without a word from llama.cpp:
 
-* **The order of rows in q and k.** Transformers turns pairs (i, i + half) of a head by the rotary angle, llama.cpp's
-  ``llama`` architecture pairs (2i, 2i + 1); whoever converts the base model reorders the rows of ``q_proj`` and
+* **The order of rows in q and k.** Transformers turns pairs (i, i + half) of a head by the rotary angle,
+  llama.cpp's ``llama`` architecture pairs (2i, 2i + 1); whoever converts the base model reorders the rows of
+  ``q_proj`` and
   ``k_proj``, so the rows of their B matrices must move the same way. A's columns are inputs and stay.
 * **The scale.** llama.cpp multiplies each B·A by ``adapter.lora.alpha / rank``, rank being the one of that tensor.
   peft may have another alpha or rank per module, or divide by √rank (rsLoRA): what differs goes into B.
@@ -158,7 +159,7 @@ def write_gguf(adapter: str | Path, base: str | Path, out: str | Path, *, half: 
 
 
 def permuted(rows: Array, heads: int) -> Array:
-    """Rows of q or k (heads · size, columns) in llama.cpp's order: of each head, pairs (i, i + half) side by side."""
+    """Rows of q or k (heads · size, columns) in llama.cpp's order: of each head, i beside i + half."""
     half = rows.shape[0] // heads // 2
     return np.ascontiguousarray(
         rows.reshape(heads, 2, half, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape), dtype=np.float32
@@ -182,7 +183,9 @@ def _config(folder: Path) -> dict[str, Any]:
     if config.get("bias") not in (None, "none"):
         odd.append("bias")
     if config.get("peft_type", "LORA") != "LORA" or odd:
-        raise TrainingError(f"{file}: only plain LoRA can be written for llama.cpp, not {odd or config['peft_type']}")
+        raise TrainingError(
+            f"{file}: only plain LoRA can be written for llama.cpp, not {odd or config['peft_type']}"
+        )
     return config
 
 

@@ -90,8 +90,8 @@ class LlamaTarget:
             child = self._servers.get(name)
             if child is None or not child.alive:
                 raise PublicationError(
-                    f"no llama.cpp server with {name!r} is running: it was ended, or restarted without its adapter. "
-                    "'pointwork models check --repair' starts it again"
+                    f"no llama.cpp server with {name!r} is running: it was ended, or restarted without "
+                    "its adapter. 'pointwork models check --repair' starts it again"
                 )
             return [[child.score(probe) for probe in probes]]
         key = tuple(probes)
@@ -168,7 +168,9 @@ class _Child:
             reply: Any = self._client.post("/completions", json=body).json()
             rows: list[dict[str, Any]] = reply["choices"][0]["logprobs"]["content"]
         except (httpx2.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
-            raise PublicationError(f"the llama.cpp server did not score a probe: {error!r}; was it ended?") from error
+            raise PublicationError(
+                f"the llama.cpp server did not score a probe: {error!r}; was it ended?"
+            ) from error
         if [row["id"] for row in rows] != list(probe.completion):
             raise PublicationError(
                 "llama.cpp did not write the probe's tokens: this version does not take token ids in a grammar; "

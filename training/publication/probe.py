@@ -12,14 +12,14 @@ the base model cancel what the two stacks disagree on anyway (other kernels, bfl
 
 **Noise.** What does not cancel is e = (offset under the adapter) - (offset of the base). The base's offsets
 b = s_base - t_base are measured with every probe; taking the two offsets for independent, e has twice b's variance,
-which is an upper bound unless the adapter makes the server's arithmetic worse. The standard error of c is the larger
-of √2·σ_b / |d| and the same clustered by probe text, √(2·Σ_g (Σ_{i in g} d_i b_i)²) / |d|² (tokens of one text are
-not independent; Liang & Zeger, Biometrika 1986, eq. of the sandwich estimator, one regressor).
+which is an upper bound unless the adapter makes the server's arithmetic worse. The standard error of c is the
+larger of √2·σ_b / |d| and the same clustered by probe text, √(2·Σ_g (Σ_{i in g} d_i b_i)²) / |d|² (tokens of one
+text are not independent; Liang & Zeger, Biometrika 1986, the sandwich estimator with one regressor).
 
 **Three answers.** Where Z standard errors reach over ½, 0 and 1 can not be told apart: *indistinguishable*. Else
-*delivered* if c is within max(Z·error, ``SLACK``) of 1 and what is left, (s - s_base) - (t_new - t_base), is no more
-than twice the noise or a quarter of the step; else *not delivered*, and ``named`` says what serves instead: the candidates
-(previous version, base, this adapter at another scale) are compared by what each leaves unexplained.
+*delivered* if c is within max(Z·error, ``SLACK``) of 1 and what is left, (s - s_base) - (t_new - t_base), is no
+more than twice the noise or a quarter of the step; else *not delivered*, and ``named`` says what serves instead:
+the candidates (previous version, base, this adapter at another scale) are compared by what each leaves unexplained.
 """
 
 import math
@@ -111,7 +111,7 @@ def judge(server: Scores, server_base: Scores, new: Scores, previous: Scores, ba
 
 
 def tokens_needed(verdict: Verdict) -> int:
-    """About how many tokens would tell 0 from 1 for a step of this size; more than that with texts that are alike."""
+    """About how many tokens would tell 0 from 1 for a step of this size."""
     if not verdict.step:
         return 0
     if not math.isfinite(verdict.error):

@@ -15,6 +15,7 @@ MOST = 48
 _PROMPT = 192  # tokens of a prompt that are kept, its end
 
 # What agents ask and models answer: plans, tool calls, short answers, prose.
+# ruff: noqa: E501 - one text a line
 TEXTS: tuple[tuple[str, str], ...] = (
     ("What is 17% of 2340?", '{"tool": "calculator", "arguments": {"expression": "2340 * 0.17"}}'),
     ("Plan: find the total of the sales file and write it in euros.", '{"subtasks": [{"text": "Sum the column amount '
@@ -94,7 +95,7 @@ def probes_of(turns: Iterable[Turn | Rollout], *, most: int = 24) -> list[Probe]
 
 
 def _frame(base: Path) -> tuple[str, str]:
-    """What stands before and after a question. Only to be near what the model knows: both sides get the same ids."""
+    """What stands before and after a question. Only to be near what the model knows: both sides get the same."""
     try:
         added = json.loads((base / "tokenizer_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Publish an adapter: load it under a name of its own, prove that it serves, then switch the role; else nothing.
 
-The order is what makes it safe to be killed at any point: files and the candidate's row first, then the server, then
-the probe, and at last one transaction that makes the version live. Who runs a model reads the live version at the
-start of a run (``pointwork.models.adapters``); what was live stays loaded, so that runs which began with it end
+The order is what makes it safe to be killed at any point: files and the candidate's row first, then the server,
+then the probe, and at last one transaction that makes the version live. Who runs a model reads the live version at
+the start of a run (``pointwork.models.adapters``); what was live stays loaded, so that runs which began with it end
 with it, and a rollback is one transaction.
 """
 
@@ -290,7 +290,9 @@ def _version_of(row: Row) -> Version:
 def _intact(row: Row, version: Version) -> None:
     known = (row["metrics"] or {}).get("adapter_sha256")
     if digest(version.folder) != known:
-        raise PublicationError(f"{version.folder} is not what was published as {version.name}; it was changed since")
+        raise PublicationError(
+            f"{version.folder} is not what was published as {version.name}; it was changed since"
+        )
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -300,7 +302,9 @@ def _copy(source: Path, target: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
     except OSError as error:
-        raise PublicationError(f"could not copy {source} to {target}: {error.strerror}; is the disk full?") from error
+        raise PublicationError(
+            f"could not copy {source} to {target}: {error.strerror}; is the disk full?"
+        ) from error
 
 
 def plain(verdict: Verdict) -> dict[str, Any]:

@@ -103,8 +103,8 @@ class Versions:
             before = _locked(connection, role)
             if before != expected:
                 raise PublicationError(
-                    f"another version of {role!r} went live while this one was being proved; it was measured against "
-                    "one that no longer serves. Nothing was switched: publish again"
+                    f"another version of {role!r} went live while this one was being proved; it was measured "
+                    "against one that no longer serves. Nothing was switched: publish again"
                 )
             if before is not None:
                 _state(connection, before, RETIRED)

@@ -1,9 +1,9 @@
 """vLLM as a target: adapters are loaded while it runs, through its HTTP API, under a name of their own.
 
 Seen on vllm 0.24 (GPU) and 0.32 (CPU): the server needs ``--enable-lora`` and
-``VLLM_ALLOW_RUNTIME_LORA_UPDATING=True``; a name that is loaded is refused (400), an unknown one is 404, also after a
-restart, which forgets all. Several prompts in one request with ``prompt_logprobs`` end the CPU build's engine, so
-texts are scored one by one.
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=True``; a name that is loaded is refused (400), an unknown one is 404, also
+after a restart, which forgets all. Several prompts in one request with ``prompt_logprobs`` end the CPU build's
+engine, so texts are scored one by one.
 """
 
 from collections.abc import Sequence
@@ -121,9 +121,7 @@ class VllmTarget:
         reply = self._ask(url, "POST", "/completions", body)
         try:
             rows: list[dict[str, Any]] = reply["choices"][0]["prompt_logprobs"][len(probe.prompt) :]
-            return [
-                float(row[str(token)]["logprob"]) for row, token in zip(rows, probe.completion, strict=True)
-            ]
+            return [float(row[str(token)]["logprob"]) for row, token in zip(rows, probe.completion, strict=True)]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise PublicationError(
                 f"{url}/completions gave no prompt_logprobs ({error!r}), so nothing can be proved; is it vLLM?"
@@ -139,7 +137,9 @@ class VllmTarget:
                 "'pointwork models serve' starts one"
             ) from error
         if response.status_code != 200:
-            raise PublicationError(f"{url}{path} answered {response.status_code}: {text[:300]}. {_advice(path, body)}")
+            raise PublicationError(
+                f"{url}{path} answered {response.status_code}: {text[:300]}. {_advice(path, body)}"
+            )
         if path.endswith("_lora_adapter"):
             return {}
         try:
@@ -152,8 +152,8 @@ class VllmTarget:
 def _advice(path: str, body: dict[str, Any] | None) -> str:
     if path == "/load_lora_adapter":
         return (
-            "It must see the adapter's folder in its own file system, allow its rank (--max-lora-rank), and run with "
-            "--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
+            "It must see the adapter's folder in its own file system, allow its rank (--max-lora-rank), and run "
+            "with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
         )
     if path == "/completions" and body is not None:
         return (

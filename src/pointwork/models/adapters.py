@@ -1,8 +1,8 @@
 """Which adapter serves a role: the live version in the store, else the one that comes with the package, else none.
 
 Trained adapters are published to the store (``pointwork.training.publication``); whoever runs a model reads here
-what is live. An adapter counts only for the model that it was made for: a role that was since given another model is
-served by that model alone. A file is loaded only if its SHA-256 is the recorded one.
+what is live. An adapter counts only for the model that it was made for: a role that was since given another model
+is served by that model alone. A file is loaded only if its SHA-256 is the recorded one.
 """
 
 import functools

@@ -33,7 +33,7 @@ def open_client(
         spec: see ``FORMS``.
         price: in US dollars per million tokens; default: nothing for local models and URLs, litellm's table else.
         api_key: for URLs and hosted models.
-        adapter: what serves beside the model (``pointwork.models.adapters``); its version is stamped on all answers.
+        adapter: what serves beside the model (``pointwork.models.adapters``); its version stands in all answers.
         options: of the client's constructor: ``EmbeddedClient``, ``OpenAIClient`` or ``LiteLLMClient``.
 
     Raises:

@@ -108,7 +108,7 @@ def llama_command(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until Ctrl-C, SIGTERM or, if tied, the end of the standard input; prints one line of JSON when ready."""
+    """Serve until Ctrl-C, SIGTERM or, if tied, the end of the standard input; one line of JSON says it is ready."""
     parser = argparse.ArgumentParser("pointwork.models.serving", description="llama.cpp's server.")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--adapter", type=Path, action="append", default=[])
