@@ -113,7 +113,7 @@ def test_a_publication_is_seen_by_the_next_run_and_not_within_one(store: Store, 
     on_vllm(store, "planner", "planner-1-aa")
     assert call("planner", "r1") == ""
     assert call("planner", "r2") == "planner-1-aa"
-    other_process = Store(store.url)
+    other_process = Store(f"sqlite:///{store.sqlite_path}")
     on_vllm(other_process, "planner", "planner-2-bb")
     other_process.close()
     assert call("planner", "r2") == "planner-1-aa"
@@ -159,7 +159,13 @@ def test_an_adapter_belongs_to_one_model(store: Store) -> None:
 
 def test_another_kind_of_model_in_the_table(store: Store) -> None:
     with store.write() as connection:
-        values = {"id": "g", "role": "memory-gate", "version": "1", "base": "logistic", "metrics": {"weights": []}}
+        values: dict[str, Any] = {
+            "id": "g",
+            "role": "memory-gate",
+            "version": "1",
+            "base": "logistic",
+            "metrics": {"weights": []},
+        }
         connection.execute(models.insert().values(**values, state="live", created=0.0))
     assert adapter_for(store, "memory-gate", "local:") is None
 

@@ -18,7 +18,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,5 +214,5 @@ def _tensors(file: Path) -> dict[str, Array]:
         raw = np.frombuffer(row["data"], kind).reshape(row["shape"])
         if kind is np.uint16:  # bfloat16 is the upper half of a float32
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
-        found[name] = cast(Array, raw.astype(np.float32))
+        found[name] = raw.astype(np.float32)
     return found

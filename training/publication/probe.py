@@ -25,7 +25,7 @@ the candidates (previous version, base, this adapter at another scale) are compa
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,12 @@ def judge(server: Scores, server_base: Scores, new: Scores, previous: Scores, ba
     Raises:
         UsageError: they are not of the same texts and tokens, or a number is not finite.
     """
+    s: NDArray[np.float64]
+    s_base: NDArray[np.float64]
+    t_new: NDArray[np.float64]
+    t_prev: NDArray[np.float64]
+    t_base: NDArray[np.float64]
+    groups: NDArray[np.int64]
     s, s_base, t_new, t_prev, t_base, groups = _aligned(server, server_base, new, previous, base)
     step, whole, seen, offset = t_new - t_prev, t_new - t_base, s - s_base, s_base - t_base
     noise = max(_FLOOR, math.sqrt(2) * _rms(offset))
@@ -157,7 +163,7 @@ def _verdict(
     return Verdict(answer, named, coefficient, error, scale, _rms(step), noise, residual, len(step), why)
 
 
-def _aligned(*scores: Scores) -> tuple[NDArray[np.float64], ...]:
+def _aligned(*scores: Scores) -> tuple[Any, ...]:
     lengths = [[len(text) for text in one] for one in scores]
     if any(other != lengths[0] for other in lengths) or sum(lengths[0]) < 2:
         raise UsageError(

@@ -288,7 +288,8 @@ def _version_of(row: Row) -> Version:
 
 
 def _intact(row: Row, version: Version) -> None:
-    known = (row["metrics"] or {}).get("adapter_sha256")
+    metrics: dict[str, Any] = row["metrics"] or {}
+    known = metrics.get("adapter_sha256")
     if digest(version.folder) != known:
         raise PublicationError(
             f"{version.folder} is not what was published as {version.name}; it was changed since"

@@ -141,5 +141,6 @@ def _state(connection: Connection, row_id: str, state: str) -> None:
 
 
 def _note(connection: Connection, row_id: str, metrics: Mapping[str, Any]) -> None:
-    known = connection.execute(select(models.c.metrics).where(models.c.id == row_id)).scalar() or {}
+    query = select(models.c.metrics).where(models.c.id == row_id)
+    known: dict[str, Any] = connection.execute(query).scalar() or {}
     connection.execute(update(models).where(models.c.id == row_id).values(metrics={**known, **metrics}))

@@ -101,7 +101,8 @@ def live(store: Store, role: str) -> Adapter | None:
 
 
 def _of_row(row: Mapping[str, Any]) -> Adapter | None:
-    place: Mapping[str, Any] = (row["metrics"] or {}).get("place") or {}
+    metrics: Mapping[str, Any] = row["metrics"] or {}
+    place: Mapping[str, Any] = metrics.get("place") or {}
     if place.get("kind") == LLAMA:
         path = Path(row["path"]) / place["file"]
         return Adapter(row["version"], LLAMA, place["base"], path, row["sha256"])

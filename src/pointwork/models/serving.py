@@ -136,8 +136,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1
     ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    signal.signal(signal.SIGINT, lambda *_: ended.set())
+
+    def end(number: int, frame: object) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     print(json.dumps({"address": address}), flush=True)
     if asked.tied:
         threading.Thread(target=_until_closed, args=(ended,), daemon=True).start()

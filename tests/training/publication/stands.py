@@ -1,6 +1,6 @@
 """What publication is tested against: a tiny model on both sides, and a server that can be made to lie.
 
-The tiny model is a random Llama. Served by llama.cpp it is a real GGUF file that is written here; served "by vLLM" it
+The tiny model is a random Llama. Served by llama.cpp it is a real GGUF file, written here; served "by vLLM" it
 is torch in bfloat16 behind vLLM's routes, so that the offset between the stacks is real, and faults can be put in.
 """
 

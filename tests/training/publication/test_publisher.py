@@ -256,6 +256,7 @@ def test_a_role_can_not_lead_out_of_the_folder(to_fake: Publisher, adapters: Ada
         to_fake.publish(adapters(FIRST), role)
 
 
+@pytest.mark.slow
 def test_every_fault_among_many_and_no_false_alarm(
     store: Store, server: FakeVllm, scorer: TorchScorer, adapters: Adapters, tmp_path: Path
 ) -> None:
