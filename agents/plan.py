@@ -110,14 +110,21 @@ def plan_schema(capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS) -
 
 
 def read_plan(
-    value: Any, task: str, capabilities: Sequence[str], max_subtasks: int = MAX_SUBTASKS, known: str = ""
+    value: Any,
+    task: str,
+    capabilities: Sequence[str],
+    max_subtasks: int = MAX_SUBTASKS,
+    known: str = "",
+    *,
+    literal: bool = True,
 ) -> list[Subtask]:
     """Subtasks from a model's JSON, checked.
 
     A plan fits if it has 1 to ``max_subtasks`` subtasks, its dependencies point backwards, its capabilities exist,
-    no subtask says the same as another, every subtask is about the task, they bring in no number and few words that
-    are neither the task's nor known from an earlier plan, and together they lose no number and no quoted or
-    capitalised name of the task.
+    no subtask says the same as another, and every subtask is about the task. Of a model that makes things up
+    (``literal``) it must also stay with the words: bring in no number and few words that are neither the task's nor
+    known from an earlier plan, and lose no number and no quoted or capitalised name of the task. A good plan need
+    not: ``({s1} - {s2}) / {s2} * 100`` speaks of 100 where the task says percent.
 
     Raises:
         PlanError: it does not fit; the message lists every reason.
@@ -132,7 +139,7 @@ def read_plan(
         text = str(row.get("task", "")).strip()
         needs = [int(reference[1:]) for reference in REFERENCE.findall(text)]
         problems += _problems(number, text, needs, row.get("capability"), task, capabilities)
-        key = " ".join(sorted(tokenize(text)))
+        key = " ".join(sorted(tokenize(text))) if literal else text
         if key in seen:
             problems.append(f"subtask {number} repeats another")
         seen.add(key)
@@ -145,6 +152,16 @@ def read_plan(
                 answer_type=str(row.get("answer", "text")),
             )
         )
+    if literal:
+        problems += _departures(subtasks, task, known)
+    if problems:
+        raise PlanError("; ".join(dict.fromkeys(problems)))
+    return subtasks
+
+
+def _departures(subtasks: Sequence[Subtask], task: str, known: str) -> list[str]:
+    """Where a plan departs from the words of the task."""
+    problems: list[str] = []
     said = " ".join(REFERENCE.sub(" ", subtask.text) for subtask in subtasks)
     strange = sorted(set(_NUMBERS.findall(said)) - set(_NUMBERS.findall(f"{task} {known}")))
     if strange:
@@ -159,9 +176,7 @@ def read_plan(
     lost = sorted(_marks(task) - _marks(" ".join(subtask.text for subtask in subtasks)))
     if lost:
         problems.append(f"the subtasks leave out {', '.join(lost)}")
-    if problems:
-        raise PlanError("; ".join(dict.fromkeys(problems)))
-    return subtasks
+    return problems
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:
@@ -179,13 +194,17 @@ def _problems(
     problems: list[str] = []
     if len(text) < 3:
         problems.append(f"subtask {number} is empty")
-    elif not needs and not set(tokenize(text)) & set(tokenize(task)):
+    elif not needs and not {*tokenize(text), *_digits(text)} & {*tokenize(task), *_digits(task)}:
         problems.append(f"subtask {number} is not about the task")
     if any(not 1 <= need < number for need in needs):
         problems.append(f"subtask {number} needs a subtask that does not come before it")
     if capability not in capabilities:
         problems.append(f"subtask {number} has the unknown capability {capability!r}")
     return problems
+
+
+def _digits(text: str) -> set[str]:
+    return {number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
 
 
 def _marks(text: str) -> set[str]:

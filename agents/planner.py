@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
+from pointwork.agents.prompts import plan_prompt
 from pointwork.agents.splitter import answer_type_of, nested_steps, split
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
@@ -97,7 +98,8 @@ class Planner:
         )
 
     async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
-        messages = self._prompt(task, report)
+        examples = [] if self.trained else _examples(list(self.capabilities), task)
+        messages = plan_prompt(self.capabilities, task, report, examples)
         authors: tuple[Author, ...] = ("model", "repaired")
         for author in authors:
             request = ChatRequest(
@@ -112,7 +114,12 @@ class Planner:
                 return None
             try:
                 subtasks = read_plan(
-                    _parse(text), task, list(self.capabilities), self.settings.max_subtasks, known=report
+                    _parse(text),
+                    task,
+                    list(self.capabilities),
+                    self.settings.max_subtasks,
+                    known=report,
+                    literal=self.small,
                 )
             except PlanError as error:
                 problems.append(str(error))
@@ -151,24 +158,6 @@ class Planner:
             sure = min(sure, left[best])
             found.append(replace(part, capability=best))
         return found, sure
-
-    def _prompt(self, task: str, report: str) -> list[Message]:
-        names = list(self.capabilities)
-        able = "\n".join(f"- {name}: {text}" for name, text in self.capabilities.items())
-        system = (
-            "You plan. Split the task into the fewest subtasks, in order. Copy the words and numbers of the task. "
-            "A subtask that uses the answer of the first writes {s1} in its place.\n"
-            f"Capabilities:\n{able}"
-        )
-        messages = [Message(role="system", content=system)]
-        for question, plan in [] if self.trained else _examples(names, task):
-            messages.append(Message(role="user", content=f"Task: {question}"))
-            messages.append(Message(role="assistant", content=json.dumps({"subtasks": plan})))
-        content = f"Task: {task}"
-        if report:
-            content += f"\nAn earlier plan failed. {report}\nPlan only what is still open, in another way."
-        messages.append(Message(role="user", content=content))
-        return messages
 
 
 def _examples(capabilities: Sequence[str], task: str) -> list[tuple[str, list[dict[str, object]]]]:

@@ -73,3 +73,25 @@ def test_plans_survive_json(parts: list[Subtask], author: Any, problems: list[st
 
 def test_references_are_filled_and_unknown_ones_stay() -> None:
     assert fill_references("Add {s1} to {s3}.", {"s1": "7"}) == "Add 7 to {s3}."
+
+
+def test_only_a_model_that_makes_things_up_must_stay_with_the_words() -> None:
+    task = "By how many percent is the rent of flat 7 above the rent of flat 2?"
+    rows = [
+        {"task": "What is the rent of flat 7?", "capability": "lookup", "answer": "number"},
+        {"task": "What is the rent of flat 2?", "capability": "lookup", "answer": "number"},
+        {"task": "({s1} - {s2}) / {s2} * 100", "capability": "math", "answer": "number"},
+    ]
+    with pytest.raises(PlanError, match="100"):
+        read_plan({"subtasks": rows}, task, ["math", "lookup"])
+    plan = read_plan({"subtasks": rows}, task, ["math", "lookup"], literal=False)
+    assert plan[2].needs == ("s1", "s2")
+    # what makes a plan is asked of every model
+    for broken, problem in (
+        ([*rows[:2], {**rows[2], "task": "{s4} * 2"}], "does not come before"),
+        ([rows[0], rows[0]], "repeats"),
+        ([{**rows[0], "task": "Who painted the barn?"}], "not about"),
+        ([{**rows[0], "capability": "magic"}], "magic"),
+    ):
+        with pytest.raises(PlanError, match=problem):
+            read_plan({"subtasks": broken}, task, ["math", "lookup"], literal=False)

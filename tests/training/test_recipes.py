@@ -1,0 +1,75 @@
+"""Recipes: what is taught is what is asked, and what is held out is never taught."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.plan import read_plan
+from pointwork.errors import PlanError, UsageError
+from pointwork.tools import expressions
+from pointwork.training.recipes import gsm8k
+from pointwork.training.recipes.roles import Role, accuracy, tasks
+
+
+@pytest.mark.parametrize(
+    ("question", "solution", "expression"),
+    [
+        (
+            "She sold clips to 48 friends in April and half as many in May. How many altogether?",
+            "She sold 48/2 = <<48/2=24>>24 in May.\nSo 48+24 = <<48+24=72>>72.\n#### 72",
+            "48 + 48 / 2",
+        ),
+        (
+            "A 3-page letter to 2 friends twice a week. How many pages a year?",
+            "3*2=<<3*2=6>>6\n6*2=<<6*2=12>>12\n12*52=<<12*52=624>>624\n#### 624",
+            "3 * 2 * 2 * 52",
+        ),
+        ("A fifth of 200?", "20% of 200 is <<200*20%=40>>40\n#### 40", "200 * 20 / 100"),
+        # what can not be traced, or does not come out at the answer
+        ("How many?", "It is 7.\n#### 7", ""),
+        ("2 and 2?", "<<2+2=4>>4\n#### 5", ""),
+        ("2 and 2?", "<<2+2=5>>5\n#### 5", ""),
+    ],
+)
+def test_a_solution_as_one_expression(question: str, solution: str, expression: str) -> None:
+    assert gsm8k.expression_of(question, solution) == expression
+
+
+def test_gsm8k_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"train\.jsonl"):
+        tasks("worker-small", tmp_path)
+
+
+@pytest.mark.parametrize("role", ["planner", "worker-small"])
+def test_what_is_held_out_is_never_taught(role: Role) -> None:
+    taught, held_out = tasks(role)
+    asked = [{task.example.messages[-2]["content"] for task in part} for part in (taught, held_out)]
+    assert len(asked[0]) > 500
+    assert len(asked[1]) > 40
+    assert not asked[0] & asked[1]
+    # a perfect model is right on all of it, and one that says nothing on none
+    gold = {task.example.messages[-2]["content"]: task.example.messages[-1]["content"] for task in held_out}
+    assert accuracy(held_out, lambda prompts: [gold[messages[-1]["content"]] for messages in prompts]) == 1.0
+    assert accuracy(held_out, lambda prompts: ["" for _ in prompts]) == 0.0
+
+
+def test_every_taught_plan_is_one_that_the_runtime_accepts() -> None:
+    able = [name for agent in builtin_agents() for name in agent.capabilities if name != "anything"]
+    refused: list[str] = []
+    for task in [*tasks("planner")[0], *tasks("planner")[1]]:
+        asked = task.example.messages[-2]["content"].removeprefix("Task: ")
+        try:
+            read_plan(json.loads(task.example.messages[-1]["content"]), asked, able, 8, literal=False)
+        except PlanError as error:
+            refused.append(f"{asked}: {error}")
+    assert not refused
+
+
+def test_every_taught_expression_can_be_computed() -> None:
+    for part in tasks("worker-small"):
+        for task in part:
+            call = json.loads(task.example.messages[-1]["content"])
+            assert call["tool"] == "calculate"
+            expressions.evaluate(call["arguments"]["expression"])

@@ -1,0 +1,8 @@
+"""How the adapters that ship are made: worked examples of our own (``*.jsonl``), GSM8K's training half.
+
+    pointwork train recipe planner --out DIR
+    pointwork train recipe worker-small --data BENCH_DATA --out DIR
+
+Prompts are those of the runtime itself, so that what is trained is what is asked. A tenth of our own examples (by
+hash) is never trained on: it says what an adapter is worth before any suite does.
+"""

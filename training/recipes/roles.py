@@ -1,0 +1,140 @@
+"""Worked examples for a model role, in the words that the runtime asks with, and the training on them."""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.prompts import call_text, plan_prompt, plan_text, prompt
+from pointwork.agents.services import ANYTHING
+from pointwork.errors import ToolError
+from pointwork.models import Message
+from pointwork.tools import expressions
+from pointwork.training.recipes import gsm8k
+from pointwork.training.samples import Example
+
+Role = Literal["planner", "worker-small"]
+
+# Problems of GSM8K with at most so many calculations; a small model learns nothing from longer ones.
+OPERATIONS = 3
+
+# What every team of ours can do.
+CORE = ("math", "table", "lookup")
+
+
+@dataclass(frozen=True)
+class Task:
+    """An example that an answer can be checked by.
+
+    Attributes:
+        example: what should be written.
+        right: whether an answer is right.
+    """
+
+    example: Example
+    right: Callable[[str], bool]
+
+
+def tasks(
+    role: Role, data: Path | None = None, *, seed: int = 0, most: int = 1500
+) -> tuple[list[Task], list[Task]]:
+    """Examples to train on, and examples that are never trained on.
+
+    Args:
+        role: ``planner`` writes plans, ``worker-small`` turns word problems into a call of the calculator.
+        data: folder with ``gsm8k/train.jsonl``, for ``worker-small``; None: our own problems only.
+        seed: of their order.
+        most: problems of GSM8K, the shortest.
+
+    Raises:
+        UsageError: GSM8K is not in ``data``.
+    """
+    own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
+           for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
+    held_out = [task for text, task in own if _tenth(text)]
+    taught = [task for text, task in own if not _tenth(text)]
+    if role == "worker-small" and data is not None:
+        found = sorted(
+            gsm8k.problems(data / "gsm8k" / "train.jsonl", operations=OPERATIONS), key=lambda p: len(p[0])
+        )
+        taught += taught + [_problem(text, expression, seed) for text, expression in found[:most]]
+    random.Random(seed).shuffle(taught)
+    return taught, held_out
+
+
+def accuracy(held_out: Sequence[Task], answer: Callable[[Sequence[Sequence[Message]]], Sequence[str]]) -> float:
+    """Share of held-out examples that are answered right.
+
+    Args:
+        held_out: of ``tasks``.
+        answer: the model's answers to prompts.
+    """
+    said = answer([[_message(m) for m in task.example.messages[:-1]] for task in held_out])
+    return sum(task.right(text) for task, text in zip(held_out, said, strict=True)) / max(len(held_out), 1)
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    text = resources.files("pointwork.training.recipes").joinpath(name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _tenth(text: str) -> bool:
+    return hashlib.sha256(text.encode()).digest()[0] < 26
+
+
+def _message(row: Any) -> Message:
+    return Message(role=row["role"], content=row["content"])
+
+
+def _plan(row: dict[str, Any]) -> Task:
+    needed = {step["capability"] for step in row["plan"]}
+    chance = random.Random(row["task"])  # teams differ in what they can do: not every line is always there
+    capabilities = {
+        name: text
+        for agent in builtin_agents()
+        for name, text in agent.described_capabilities().items()
+        if name != ANYTHING and (name in needed or name in CORE or chance.random() < 0.7)
+    }
+    messages = [*plan_prompt(capabilities, row["task"]), Message(role="assistant", content=plan_text(row["plan"]))]
+    steps = [step["capability"] for step in row["plan"]]
+
+    def right(text: str) -> bool:
+        """The same capabilities in the same order: a coarse measure, but one that wording does not move."""
+        try:
+            return [step["capability"] for step in json.loads(text)["subtasks"]] == steps
+        except (ValueError, KeyError, TypeError):
+            return False
+
+    return Task(Example(tuple(dict(m) for m in messages), "planner"), right)
+
+
+def _problem(text: str, expression: str, seed: int) -> Task:
+    calculator = next(agent for agent in builtin_agents() if agent.name == "calculator")
+    # the day is said to the calculator: any day will do, and it must not learn one
+    day = date(2025, 1, 1) + timedelta(days=random.Random(f"{seed}{text}").randrange(1500))
+    instructions = calculator.instructions.replace(f"{date.today():%A, %d %B %Y}", f"{day:%A, %d %B %Y}")
+    said = call_text("calculate", {"expression": expression})
+    messages = [*prompt(instructions, text), Message(role="assistant", content=said)]
+    wanted = _value(expression)
+
+    def right(answer: str) -> bool:
+        try:
+            value = _value(json.loads(answer)["arguments"]["expression"])
+        except (ValueError, KeyError, TypeError):
+            return False
+        return value is not None and wanted is not None and abs(value - wanted) <= 0.005 * max(1.0, abs(wanted))
+
+    return Task(Example(tuple(dict(m) for m in messages), "worker-small"), right)
+
+
+def _value(expression: object) -> float | None:
+    try:
+        return float(str(expressions.evaluate(str(expression)).text.split(" ")[0]))
+    except (ToolError, ValueError):
+        return None
