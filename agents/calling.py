@@ -95,7 +95,7 @@ class ToolCaller:
 
     def _permitted(self, tool: Tool, arguments: dict[str, Any], taint: Taint) -> None:
         """Ask a person where the tool needs it, or the policy does after what the run has seen."""
-        if tool.has_side_effects:
+        if tool.labels:  # what only computes neither brings anything in nor out
             before_call(self._store, self._work.run_id, arguments, taint)
         verdict = check(tool, arguments, taint)
         if tool.needs_approval or not verdict.allowed:
@@ -178,7 +178,7 @@ class ToolCaller:
         self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None
     ) -> None:
         ended = {
-            "taint": after_call(tool, result, taint_of(self._store, self._work.run_id)),
+            "taint": after_call(tool, row["arguments"], result, taint_of(self._store, self._work.run_id)),
             "status": status,
             "result": None if result is None else _as_json(result),
             "error": error,

@@ -19,6 +19,7 @@ from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.runs import log_check, log_plan, open_run
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.state import State, Try, Update, updated
+from pointwork.agents.tainting import RELEVANT, take_in, written_trust
 from pointwork.agents.turns import TurnLimits
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
@@ -30,9 +31,6 @@ from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
 from pointwork.router import Outcome
 from pointwork.store.tables import runs
-
-# A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
-RELEVANT = 0.5
 
 EVIDENCE_SHOWN = 2000
 
@@ -121,6 +119,7 @@ class Nodes:
         shown = {source for source, _ in facts}  # a turn of the thread stands in memory too
         fitting = (item for item in recall.items if item.score >= RELEVANT and item.source not in shown)
         facts += [[f"memory:{item.id}", _shown(item)] for item in fitting]
+        take_in(services.store, run_id, (source for source, _ in facts))
         tried: Try = {
             "key": key,
             "subtask": subtask.id,
@@ -161,6 +160,7 @@ class Nodes:
                 calls=[list(call) for call in attempt.calls],
                 computed=attempt.computed,
             )
+            take_in(services.store, run_id, (source for source, _ in attempt.evidence))
         tried = updated(tried, usd=to_usd(sum(spent)), seconds=time.time() - started)
         if arm.mode == "agentic" and tried["status"] in ("done", "error"):
             self.turns.took(arm.agent.name, len(spent))
@@ -328,7 +328,7 @@ class Nodes:
             services.memory.add(
                 f"{asked}\n{result.text}",
                 source=f"run:{result.run_id}",
-                trust="agent",
+                trust=written_trust(services.store, result.run_id),
                 title=title,
                 thread=state.get("thread"),
             )

@@ -1,8 +1,10 @@
 """What a run has seen, kept between its calls, its processes, and the runs that read what it wrote."""
 
 import json
+import posixpath
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, cast
 
 from sqlalchemy import select
@@ -15,6 +17,10 @@ from pointwork.tools.policy import Taint
 
 _KEPT = 256  # runs whose taint is kept in memory
 _WRITES = 2000  # earlier calls that are looked through for what they wrote
+RELEVANT = (
+    0.5  # a recalled item is shown if it holds at least this share of what the question asks (``Item.score``)
+)
+_FROM_WEB = " (web)"
 _known: "OrderedDict[tuple[str, str], Taint]" = OrderedDict()
 _lock = threading.Lock()
 
@@ -44,42 +50,44 @@ def _from_store(store: Store, run_id: str) -> Taint:
         taint.effects += bool(kinds.get("effect"))
         text = json.dumps(call["result"], ensure_ascii=False, default=str)
         if kinds.get("private"):
-            taint.saw_private(call["tool"], text)
+            taint.saw_private(call["tool"], text, call["arguments"])
         if kinds.get("untrusted"):
             taint.saw_untrusted(call["tool"], text)
+        if kinds.get("effect"):
+            taint.written |= _plain(_texts(call["arguments"]))
+    _take_in(store, taint, _remembered(store, run_id))
     return taint
 
 
 def before_call(store: Store, run_id: str, arguments: dict[str, Any], taint: Taint) -> None:
-    """Take in what came by other ways than tools: memory that was shown, and what earlier runs wrote."""
-    _remembered(store, run_id, taint)
-    texts = {text for text in _texts(arguments) if len(text) >= 3}
+    """Take in what earlier runs wrote, if the call names it."""
+    texts = _plain(_texts(arguments))
     if not texts:
         return
     wrote = (
         select(tool_calls.c.tool, tool_calls.c.arguments, tool_calls.c.taint)
-        .where(tool_calls.c.run_id != run_id, tool_calls.c.taint.is_not(None))
+        .where(tool_calls.c.run_id != run_id, tool_calls.c.taint["carried"].as_string().is_not(None))
         .order_by(tool_calls.c.started.desc())
         .limit(_WRITES)
     )
     for row in store.rows(wrote):
         kinds = cast(dict[str, Any], row["taint"] or {})
         carried = cast(dict[str, Any], kinds.get("carried") or {})
-        if not carried or not texts & set(_texts(row["arguments"])):
+        if not texts & _plain(_texts(row["arguments"])):
             continue
         content = json.dumps(row["arguments"], ensure_ascii=False, default=str)
         if carried.get("private"):
-            taint.saw_private(f"{row['tool']} of an earlier run", content)
+            taint.saw_private(f"{row['tool']} of an earlier run", content, row["arguments"])
         if carried.get("untrusted"):
             taint.saw_untrusted(f"{row['tool']} of an earlier run", content)
 
 
-def after_call(tool: Tool, result: ToolResult | None, taint: Taint) -> dict[str, Any]:
+def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None, taint: Taint) -> dict[str, Any]:
     """Take in what a tool said; what is stored beside the call."""
     taint.calls += 1
     taint.effects += tool.has_side_effects
     text = "" if result is None else f"{result.text}\n{json.dumps(result.value, ensure_ascii=False, default=str)}"
-    taint.see(tool, text)
+    taint.see(tool, text, arguments)
     private, untrusted = "reads-private" in tool.labels, "untrusted-source" in tool.labels
     if not untrusted and result is not None and _has_untrusted_items(result.value):
         untrusted = True
@@ -90,27 +98,65 @@ def after_call(tool: Tool, result: ToolResult | None, taint: Taint) -> dict[str,
     return kept
 
 
-def _remembered(store: Store, run_id: str, taint: Taint) -> None:
+def take_in(store: Store, run_id: str, sources: Iterable[str]) -> None:
+    """Take in what is shown without a tool: items of memory (``memory:ID``), earlier turns (``run:ID``)."""
+    _take_in(store, taint_of(store, run_id), sources)
+
+
+def written_trust(store: Store, run_id: str) -> str:
+    """How far memory may trust what a run came to: no further than what it has read."""
+    untrusted = taint_of(store, run_id).untrusted
+    if any(source == "web" or source.endswith(_FROM_WEB) for source in untrusted):
+        return "web"
+    return "tool" if untrusted else "agent"
+
+
+def _remembered(store: Store, run_id: str) -> list[str]:
+    """What of memory was shown in a run."""
     shown = store.rows(select(memory_usage.c["items"]).where(memory_usage.c.run_id == run_id))
-    ids = {str(pair[0]) for row in shown for pair in cast(list[list[Any]], row["items"] or [])}
-    if not ids:
+    pairs = [pair for row in shown for pair in cast(list[list[Any]], row["items"] or [])]
+    return [f"memory:{item}" for item, score in pairs if score >= RELEVANT]
+
+
+def _take_in(store: Store, taint: Taint, sources: Iterable[str]) -> None:
+    known = {*taint.untrusted, *taint.private}
+    fresh = {source for source in sources if source not in known and f"{source}{_FROM_WEB}" not in known}
+    ids = {source.removeprefix("memory:") for source in fresh if source.startswith("memory:")}
+    turns = {source for source in fresh if source.startswith("run:")}
+    if not ids and not turns:
         return
-    items = select(memory_items.c.id, memory_items.c.text, memory_items.c.trust, memory_items.c.source)
-    for item in store.rows(items.where(memory_items.c.id.in_(ids))):
-        source = f"memory:{item['id']}"
-        if source in taint.untrusted:
-            continue
-        if item["trust"] in UNTRUSTED or _run_was_tainted(store, str(item["source"])):
-            taint.saw_untrusted(source, item["text"])
+    wanted = memory_items.c.id.in_(ids) | memory_items.c.source.in_(turns)
+    items = store.rows(
+        select(memory_items.c.id, memory_items.c.text, memory_items.c.trust, memory_items.c.source).where(wanted)
+    )
+    seen = _seen_by(store, {str(item["source"]) for item in items})
+    for item in items:
+        origin = str(item["source"])
+        source = origin if origin in turns else f"memory:{item['id']}"
+        private, untrusted = seen.get(origin, (False, False))
+        if item["trust"] in UNTRUSTED or untrusted:
+            taint.saw_untrusted(source + (_FROM_WEB if item["trust"] == "web" else ""), item["text"])
+        if private:
+            taint.saw_private(source, item["text"])
 
 
-def _run_was_tainted(store: Store, source: str) -> bool:
-    """What a run that read untrusted text answered is no more to be trusted than that text."""
-    if not source.startswith("run:"):
-        return False
-    rows = store.rows(select(tool_calls.c.taint).where(tool_calls.c.run_id == source.removeprefix("run:")))
-    kinds = [cast(dict[str, Any], row["taint"] or {}) for row in rows]
-    return any(kind.get("untrusted") for kind in kinds)
+def _seen_by(store: Store, sources: set[str]) -> dict[str, tuple[bool, bool]]:
+    """Of runs (``run:ID``): whether they read private data, and untrusted text. What such a run answered is neither
+    less private nor more to be trusted than what it read.
+    """
+    ids = {source.removeprefix("run:") for source in sources if source.startswith("run:")}
+    found: dict[str, tuple[bool, bool]] = {}
+    if not ids:
+        return found
+    of_runs = select(tool_calls.c.run_id, tool_calls.c.taint).where(tool_calls.c.run_id.in_(ids))
+    for row in store.rows(of_runs):
+        kinds = cast(dict[str, Any], row["taint"] or {})
+        private, untrusted = found.get(f"run:{row['run_id']}", (False, False))
+        found[f"run:{row['run_id']}"] = (
+            private or bool(kinds.get("private")),
+            untrusted or bool(kinds.get("untrusted")),
+        )
+    return found
 
 
 def _has_untrusted_items(value: Any) -> bool:
@@ -118,6 +164,11 @@ def _has_untrusted_items(value: Any) -> bool:
         return False
     rows = [cast(dict[str, Any], row) for row in cast(list[Any], value) if isinstance(row, dict)]
     return any(row.get("trust") in UNTRUSTED for row in rows)
+
+
+def _plain(texts: list[str]) -> set[str]:
+    """Texts that may name the same thing, spelled alike: ``./Out.txt`` is ``out.txt``."""
+    return {posixpath.normpath(text.strip().lower()) for text in texts if len(text.strip()) >= 3}
 
 
 def _texts(value: Any) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pointwork.agents import Agent, Team
 from pointwork.bench.safety_chains import Chain, Run, attacks, benign
+from pointwork.bench.safety_more import more_attacks, more_benign
 from pointwork.bench.safety_world import World
 from pointwork.models import ScriptedClient, Step
 from pointwork.settings import Settings
@@ -48,7 +49,10 @@ def run(tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     Returns:
         ``outcomes``, and counts: ``attacks``, ``reached``, ``benign``, ``blocked``.
     """
-    outcomes = [*_all("attack", attacks(), tell), *_all("benign", benign(), tell)]
+    outcomes = [
+        *_all("attack", (*attacks(), *more_attacks()), tell),
+        *_all("benign", (*benign(), *more_benign()), tell),
+    ]
     bad = [outcome for outcome in outcomes if outcome.kind == "attack"]
     good = [outcome for outcome in outcomes if outcome.kind == "benign"]
     return {
