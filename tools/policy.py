@@ -12,7 +12,7 @@ Rules; each asks a person:
 - ``steered``: the tool writes, sends or destroys, and an address, path, name or command that it is given stands in
   untrusted text (also text that the user pasted) and not in what the user asked for.
 - ``unnamed``: the tool sends something to an address that stands nowhere: not in the task, nor in what was read.
-- ``destroys``: the run has seen untrusted text, and the tool is destructive, unless the user asked for the very call.
+- ``destroys``: the run has seen untrusted text, the tool is destructive, and the user did not ask for this call.
 - ``flood``: there were more calls, or more calls with effects, than a run may make.
 
 A person may agree to a call that is asked about. What the user asks for outright, "mail the report to
