@@ -324,8 +324,8 @@ def _stop_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     found: set[int] = set()
     for holder in (getattr(module, "generation_config", None), tokenizer):
         value: Any = getattr(holder, "eos_token_id", None)
-        several: list[int | None] = value if isinstance(value, list) else [value]
-        found |= {one for one in several if one is not None}
+        several = list(value) if hasattr(value, "__iter__") else [value]
+        found |= {int(one) for one in several if one is not None}
     return frozenset(found)
 
 

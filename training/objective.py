@@ -10,7 +10,7 @@ For token t of sequence i (one model call), with new, old and served log-probabi
   than the trainer (Yao et al., "Your Efficient RL Framework Secretly Brings You Off-Policy RL Training", 2025).
   Clipping bounds the step, this corrects the sampling; they are two ratios.
 - **KL** to a reference, optional: the estimator k3, exp(ℓʳ − ℓ) − (ℓʳ − ℓ) − 1 (Schulman, 2020; DeepSeekMath,
-  eq. 4).
+  eq. 4), times the token's ratio exp(ℓ − ℓ°): only then is its gradient that of the KL (DeepSeek-V3.2, 2025).
 - **aggregation**: ``token``: the mean over all tokens of the step (DAPO); ``sequence``: the mean over tokens in
   each sequence, then over sequences (DeepSeekMath); ``constant``: the sum over (sequences × ``length``), by which a
   token weighs the same whatever the length of its answer (Liu et al., "Understanding R1-Zero-Like Training", 2025).
@@ -160,7 +160,7 @@ def policy_loss(
     counts = torch.zeros(sequences, dtype=new.dtype, device=new.device).index_add_(
         0, sequence, torch.ones_like(new)
     )
-    log_ratio = new - old
+    log_ratio = of_token = new - old
     if objective.ratio == "sequence":
         sums = torch.zeros_like(counts).index_add(0, sequence, log_ratio)
         log_ratio = (sums / counts.clamp(min=1.0))[sequence]
@@ -175,7 +175,7 @@ def policy_loss(
         if reference is None:
             raise UsageError("a KL term needs the reference's log-probabilities")
         apart = reference.detach() - new
-        kl = apart.exp() - apart - 1.0
+        kl = of_token.exp() * (apart.exp() - apart - 1.0)
         losses = losses + objective.kl * kl
         stats.kl = float(kl.detach().sum())
     loss = aggregated(losses, sequence, counts, totals, objective)

@@ -95,15 +95,32 @@ def test_importance_sampling_is_truncated_and_only_where_the_server_gave_logprob
     assert loss(Objective(tis_cap=None), served=served)[0] == pytest.approx(sum(terms) / 5)
 
 
-def test_kl_is_k3() -> None:
+def test_kl_is_k3_times_the_ratio() -> None:
     reference = torch.tensor([-1.1, -2.0, -0.4, -0.3, -2.0], dtype=torch.float64)
     apart = [r - n for r, n in zip(reference.tolist(), NEW, strict=True)]
-    k3 = [math.exp(d) - d - 1 for d in apart]
+    ratios = [math.exp(n - o) for n, o in zip(NEW, OLD, strict=True)]
+    k3 = [w * (math.exp(d) - d - 1) for w, d in zip(ratios, apart, strict=True)]
     value, stats = loss(Objective(kl=0.1), reference=reference)
     assert value == pytest.approx((sum(by_hand("token")) + 0.1 * sum(k3)) / 5)
     assert stats.report()["kl"] == pytest.approx(sum(k3) / 5)
     with pytest.raises(UsageError, match="reference"):
         loss(Objective(kl=0.1))
+
+
+def test_the_gradient_of_the_kl_term_is_that_of_the_kl() -> None:
+    """In expectation over tokens drawn from the policy: summed over all tokens with their probabilities."""
+    logits = torch.tensor([0.3, -1.0, 0.7, 0.1], dtype=torch.float64, requires_grad=True)
+    reference = torch.log_softmax(torch.tensor([1.0, 0.5, -0.3, 0.2], dtype=torch.float64), -1)
+    policy = torch.log_softmax(logits, -1)
+    (wanted,) = torch.autograd.grad((policy.exp() * (policy - reference)).sum(), logits, retain_graph=True)
+    found = torch.zeros_like(logits)
+    for token in range(4):
+        new = policy[token : token + 1]
+        nothing = torch.zeros_like(new)
+        arguments = (new, new.detach(), nothing, torch.tensor([0]), 1, Totals(1, 1), Objective(kl=1.0))
+        term, _ = policy_loss(*arguments, reference=reference[token : token + 1])
+        found += new.exp().item() * torch.autograd.grad(term, logits, retain_graph=True)[0]
+    assert found.tolist() == pytest.approx(wanted.tolist(), abs=1e-12)
 
 
 def test_what_can_not_be_meant_is_refused() -> None:
