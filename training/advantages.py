@@ -68,8 +68,9 @@ def advantages(groups: Sequence[Group], kind: Kind = "group", **options: float |
     Args:
         groups: the rollouts that are compared with each other.
         kind: which estimator.
-        options: ``epsilon`` (for all but ``dr_grpo``); for ``gigpo`` ``omega`` (1), ``gamma`` (1) and ``scale``
-            (True: divide by the deviation); for ``hdpo`` ``weight`` (0.15, the best of the paper's ablation).
+        options: ``epsilon`` (for all but ``dr_grpo``); for ``gigpo`` ``omega`` (1), ``gamma`` (0.95, as the paper)
+            and ``scale`` (True: divide by the deviation); for ``hdpo`` ``weight`` (0.15, the best of the paper's
+            ablation).
 
     Raises:
         UsageError: an unknown kind or option, or a reward that is not a finite number.
@@ -186,6 +187,6 @@ _OPTIONS: dict[str, dict[str, float | bool]] = {
     "group": {"epsilon": EPSILON},
     "dr_grpo": {},
     "per_agent": {"epsilon": EPSILON},
-    "gigpo": {"epsilon": EPSILON, "omega": 1.0, "gamma": 1.0, "scale": True},
+    "gigpo": {"epsilon": EPSILON, "omega": 1.0, "gamma": 0.95, "scale": True},
     "hdpo": {"epsilon": EPSILON, "weight": 0.15},
 }

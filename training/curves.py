@@ -42,7 +42,7 @@ def read(file: str | Path) -> list[dict[str, float]]:
 
 
 def thinned(rows: Sequence[dict[str, float]], points: int = 100) -> dict[str, list[list[float]]]:
-    """Curves small enough for a row of the store: [[step, value], …] by metric, means over equal stretches of steps.
+    """Curves small enough for a row of the store: [[step, value], …] by metric, means over equal stretches.
 
     Args:
         rows: of ``read``.
