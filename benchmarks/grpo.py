@@ -1,0 +1,477 @@
+"""GRPO steps of Pointwork and of TRL, side by side: same model, prompts, group size, lengths, adapter, reward.
+
+    python benchmarks/grpo.py --folder /tmp/grpo                       # on a GPU: SmolLM2-135M, both under vLLM
+    python benchmarks/grpo.py --folder /tmp/grpo --rehearse            # no GPU: a tiny model, both in-process
+    python benchmarks/grpo.py --folder /tmp/grpo --growth --png x.png  # time and memory of a step as it grows
+
+A step is: the adapter reaches the server, all completions are drawn, rewarded and learned from. Ours publishes a
+versioned LoRA to vLLM at each step; TRL has vLLM colocated and merges. The first steps of each are not counted.
+Each part runs in a process of its own, which frees the GPU, and leaves its result in the folder: run the same
+command again to go on. Needs trl and, on a GPU, vllm. No part is started that would not end within ``--seconds``.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+SIZES = {"64": (8, 8, 128), "512": (32, 16, 256)}  # prompts, completions of each, longest completion
+REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
+TARGETS = {"64": 2.5, "512": 2.0}
+RANK, LR, SEED = 16, 1e-5, 0
+WARM, COUNTED = 2, 6
+NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
+THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
+
+
+def prompts(count: int) -> list[str]:
+    """Word problems, each another one."""
+    draw = random.Random(SEED)
+    found: list[str] = []
+    for _ in range(count):
+        one, other = draw.sample(NAMES, 2)
+        thing, a, b, c = draw.choice(THINGS), draw.randint(3, 90), draw.randint(2, 60), draw.randint(2, 9)
+        found.append(
+            f"{one} has {a} {thing}. {other} has {b} more than {one}, and gives away every {c}th of them. "
+            f"How many {thing} do {one} and {other} have together? Think in steps, then give the number."
+        )
+    return found
+
+
+def reward(ids: Sequence[int]) -> float:
+    """Costs nothing and differs between completions; what it is worth does not matter here."""
+    return len(set(ids)) / max(1, len(ids))
+
+
+class Peak:
+    """The most memory that was used on the device while inside; without a GPU, of this process (MB)."""
+
+    def __enter__(self) -> "Peak":
+        import torch
+
+        self._gpu, self.megabytes, self._stop = torch.cuda.is_available(), 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        import psutil
+        import torch
+
+        while not self._stop.wait(0.02):
+            if self._gpu:
+                free, total = torch.cuda.mem_get_info()
+                used = total - free
+            else:
+                used = psutil.Process().memory_info().rss
+            self.megabytes = max(self.megabytes, used / 1e6)
+
+    def __exit__(self, *rest: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any) -> dict[str, Any]:
+    """Figures of the counted steps. ``seconds`` and ``tokens``: of each step, warm-up included."""
+    seconds, tokens = seconds[WARM:], tokens[WARM:]
+    return {
+        "steps": len(seconds),
+        "seconds_per_step": statistics.median(seconds),
+        "range": [min(seconds), max(seconds)],
+        "steps_per_second": 1 / statistics.median(seconds),
+        "new_tokens_per_step": statistics.mean(tokens),
+        "tokens_per_second": sum(tokens) / sum(seconds),
+        "peak_memory_mb": memory,
+        **more,
+    }
+
+
+# ours
+
+
+def vllm_drawer(model: Any, source: str, folder: Path, shape: tuple[int, int, int]) -> Callable[..., Any]:
+    """Draws with vLLM; the present adapter is written and loaded under a new name at each call."""
+    from vllm import LLM, SamplingParams
+    from vllm.lora.request import LoRARequest
+
+    engine = LLM(
+        source, enable_lora=True, max_lora_rank=RANK, max_loras=1, gpu_memory_utilization=0.3, max_model_len=1024,
+        max_num_seqs=512, disable_log_stats=True,
+    )  # fmt: skip
+    versions = iter(range(1, 1_000_000))
+
+    def draw(asked: Sequence[tuple[int, ...]], n: int, longest: int) -> tuple[list[list[tuple[Any, Any]]], float]:
+        began = time.perf_counter()
+        version = next(versions)
+        where = folder / f"adapter-{version}"
+        model.save(where)
+        published = time.perf_counter() - began
+        drawn = engine.generate(
+            [{"prompt_token_ids": list(ids)} for ids in asked],
+            SamplingParams(n=n, max_tokens=longest, temperature=1.0, logprobs=0),
+            lora_request=LoRARequest(where.name, version, str(where)),
+            use_tqdm=False,
+        )
+        found = [
+            [
+                (
+                    tuple(output.token_ids),
+                    tuple(row[token].logprob for row, token in zip(output.logprobs, output.token_ids, strict=True)),
+                )
+                for output in request.outputs
+            ]
+            for request in drawn
+        ]
+        return found, published
+
+    return draw
+
+
+def local_drawer(model: Any) -> Callable[..., Any]:
+    """Draws in this process."""
+    from pointwork.training.sampling import sample
+
+    seeds = iter(range(1_000_000))
+
+    def draw(asked: Sequence[tuple[int, ...]], n: int, longest: int) -> tuple[list[list[tuple[Any, Any]]], float]:
+        drawn = sample(model, asked, n=n, max_tokens=longest, seed=next(seeds), rows=512)
+        return [[(answer.ids, answer.logprobs) for answer in several] for several in drawn], 0.0
+
+    return draw
+
+
+def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
+    """All sizes with one engine."""
+    from pointwork.training.loop import Settings
+    from pointwork.training.model import LocalModel, Lora
+    from pointwork.training.samples import Group, Rollout, Turn
+    from pointwork.training.trainer import GRPOTrainer
+
+    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
+    draw = vllm_drawer(model, source, folder, SIZES["512"]) if gpu else local_drawer(model)
+    found: dict[str, Any] = {}
+    for name, (count, n, longest) in sizes.items():
+        asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(count)]
+        tokens: list[int] = []
+        published: list[float] = []
+
+        def groups(step: int) -> list[Group]:
+            drawn, seconds = draw(asked, n, longest)  # noqa: B023  (used up before the loop goes on)
+            published.append(seconds)  # noqa: B023
+            tokens.append(sum(len(ids) for several in drawn for ids, _ in several))  # noqa: B023
+            return [
+                Group(
+                    str(place),
+                    tuple(
+                        Rollout(str(place), (Turn("p", prompt, *answer),), reward(answer[0]), False)
+                        for answer in several
+                    ),
+                )
+                for place, (prompt, several) in enumerate(zip(asked, drawn, strict=True))  # noqa: B023
+            ]
+
+        settings = Settings(WARM + COUNTED, lr=LR, save_every=1000, width=2048, budget=65536 if gpu else 4096)
+        rows: list[dict[str, float]] = []
+        trainer = GRPOTrainer(
+            model,
+            groups,
+            settings,
+            folder / f"run-{name}",
+            callbacks=[lambda t, row: rows.append(dict(row))],  # noqa: B023
+        )
+        with Peak() as peak:
+            trainer.fit()
+        rollout = [row["rollout_seconds"] for row in rows][WARM:]
+        learning = [row["seconds"] - row["rollout_seconds"] for row in rows][WARM:]
+        found[name] = summary(
+            [row["seconds"] for row in rows],
+            tokens,
+            peak.megabytes,
+            rollout_seconds=statistics.median(rollout),
+            training_seconds=statistics.median(learning),
+            rollout_tokens_per_second=sum(tokens[WARM:]) / sum(rollout),
+            training_tokens_per_second=sum(row["nodes"] for row in rows[WARM:]) / sum(learning),
+            save_seconds=statistics.median(published[WARM:]),
+            serving_gap=rows[-1].get("serving_gap", 0.0),
+            skipped_groups=sum(row["skipped_groups"] for row in rows),
+        )
+    return found
+
+
+# TRL
+
+
+def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> dict[str, Any]:
+    """TRL's trainer, at its own defaults but for what makes the work the same."""
+    import datasets
+    from peft import LoraConfig
+    from transformers import TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    from pointwork.training.bases import directory_of
+    from pointwork.training.model import PROJECTIONS
+
+    count, n, longest = shape
+    tokens: list[int] = []
+    starts: list[float] = []
+
+    def rewarded(completion_ids: list[list[int]], **rest: Any) -> list[float]:
+        tokens.append(sum(len(ids) for ids in completion_ids))
+        return [reward(ids) for ids in completion_ids]
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, *rest: Any, **more: Any) -> None:
+            starts.append(time.perf_counter())
+
+        def on_train_end(self, *rest: Any, **more: Any) -> None:
+            starts.append(time.perf_counter())
+
+    together = min(count * n, 64)
+    config = GRPOConfig(
+        output_dir=str(folder / "trl"),
+        per_device_train_batch_size=together,
+        gradient_accumulation_steps=count * n // together,
+        num_generations=n,
+        max_completion_length=longest,
+        max_steps=WARM + COUNTED,
+        learning_rate=LR,
+        lr_scheduler_type="constant",
+        temperature=1.0,
+        beta=0.0,
+        loss_type="dapo",
+        epsilon_high=0.28,
+        bf16=gpu,
+        use_cpu=not gpu,
+        gradient_checkpointing=False,
+        use_vllm=gpu,
+        **({"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.3} if gpu else {}),
+        report_to=[],
+        logging_strategy="no",
+        save_strategy="no",
+        disable_tqdm=True,
+        seed=SEED,
+    )
+    chats = [[{"role": "user", "content": text}] for text in prompts(count)]
+    trainer = GRPOTrainer(
+        model=str(directory_of(source)),
+        reward_funcs=rewarded,
+        args=config,
+        train_dataset=datasets.Dataset.from_dict({"prompt": chats * (WARM + COUNTED)}),
+        peft_config=LoraConfig(
+            r=RANK, lora_alpha=2 * RANK, target_modules=list(PROJECTIONS), task_type="CAUSAL_LM"
+        ),
+        callbacks=[Clock()],
+    )
+    with Peak() as peak:
+        trainer.train()
+    seconds = [after - before for before, after in zip(starts, starts[1:], strict=False)]
+    return summary(seconds, tokens[: len(seconds)], peak.megabytes)
+
+
+# growth
+
+
+def growth(source: str, seconds: float) -> list[dict[str, Any]]:
+    """One optimiser step on made-up rollouts, prompts shared and not, each in a process of its own."""
+    rows: list[dict[str, Any]] = []
+    until = time.monotonic() + seconds
+    for groups, size, prompt, completion in (
+        *((1, size, 256, 64) for size in (2, 4, 8, 16, 32)),
+        *((groups, 8, 256, 64) for groups in (2, 4)),
+        *((1, 8, prompt, 64) for prompt in (512, 1024)),
+    ):
+        for shared in (True, False):
+            shape = json.dumps([groups, size, prompt, completion, shared])
+            left = until - time.monotonic()
+            if left < 10:
+                return rows
+            command = [sys.executable, __file__, "--folder", ".", "--model", source, "--one-step", shape]
+            try:
+                ran = subprocess.run(command, capture_output=True, text=True, timeout=left)
+            except subprocess.TimeoutExpired:
+                return rows
+            if ran.returncode:
+                raise SystemExit(ran.stderr[-2000:])
+            rows.append(json.loads(ran.stdout.splitlines()[-1]))
+            print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
+    """Seconds (the better of two) and memory of one training step."""
+    import tempfile
+
+    import torch
+
+    from pointwork.training.loop import Settings
+    from pointwork.training.model import LocalModel, Lora
+    from pointwork.training.samples import Group, Rollout, Turn
+    from pointwork.training.trainer import GRPOTrainer
+
+    groups, size, prompt, completion, shared = shape
+    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
+    draw = random.Random(SEED)
+
+    def ids(count: int) -> tuple[int, ...]:
+        return tuple(draw.randrange(5, min(model.vocabulary, 2000)) for _ in range(count))
+
+    made: list[Group] = []
+    for place in range(groups):
+        asked = ids(prompt)
+        # A first token of its own is all that it takes to keep a prompt from being shared.
+        asks = [asked if shared else (*ids(1), *asked[1:]) for _ in range(size)]
+        rollouts = tuple(
+            Rollout("t", (Turn("p", ask, ids(completion)),), float(draw.random()), False) for ask in asks
+        )
+        made.append(Group(str(place), rollouts))
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(2, lr=LR, width=2048, budget=65536 if torch.cuda.is_available() else 2048)
+        trainer = GRPOTrainer(model, lambda step: made, settings, folder)
+        with Peak() as before:
+            time.sleep(0.1)
+        found: list[float] = []
+        with Peak() as peak:
+            for _ in range(2):
+                began = time.perf_counter()
+                figures = trainer.update(made)
+                found.append(time.perf_counter() - began)
+    return {
+        "groups": groups, "size": size, "prompt": prompt, "completion": completion, "shared": shared,
+        "computed_tokens": figures["nodes"], "seconds": min(found),
+        "memory_mb": peak.megabytes, "of_which_model_mb": before.megabytes,
+    }  # fmt: skip
+
+
+def draw_growth(rows: Sequence[dict[str, Any]], file: Path) -> None:
+    """Seconds and memory over the size of the group."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2))
+    for shared, label, colour in ((True, "prompts shared", "#1f5fa8"), (False, "each by itself", "#9aa5b1")):
+        mine = [row for row in rows if row["shared"] == shared and row["groups"] == 1 and row["prompt"] == 256]
+        sizes = [row["size"] for row in mine]
+        axes[0].plot(sizes, [row["seconds"] for row in mine], marker="o", ms=3, color=colour, label=label)
+        extra = [row["memory_mb"] - row["of_which_model_mb"] for row in mine]
+        axes[1].plot(sizes, extra, marker="o", ms=3, color=colour, label=label)
+    axes[0].set(xscale="log", yscale="log", xlabel="rollouts of one prompt (256 + 64 tokens)", ylabel="s per step")
+    axes[1].set(xscale="log", xlabel="rollouts of one prompt (256 + 64 tokens)", ylabel="MB beside the model")
+    for one in axes:
+        one.grid(visible=True, lw=0.3)
+        one.legend(fontsize=7, frameon=False)
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+
+
+# parts
+
+
+def part(name: str, source: str, folder: Path, rehearse: bool) -> dict[str, Any]:
+    import torch
+
+    gpu = torch.cuda.is_available() and not rehearse
+    sizes = REHEARSED if not gpu else SIZES
+    if name == "pointwork":
+        return ours(source, folder, sizes, gpu)
+    return rival(source, folder, sizes[name.removeprefix("trl-")], gpu)
+
+
+def main() -> None:
+    """Run the parts that have no result yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--model", default="embedded", help="Hugging Face directory, .gguf, or embedded")
+    parser.add_argument("--rehearse", action="store_true", help="small sizes, in-process generation")
+    parser.add_argument("--seconds", type=float, default=450.0)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path)
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--one-step", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.one_step:
+        print(json.dumps(one_step(arguments.model, arguments.one_step)))
+        return
+    if arguments.part:
+        found = part(arguments.part, arguments.model, arguments.folder, arguments.rehearse)
+        (arguments.folder / f"{arguments.part}.json").write_text(json.dumps(found))
+        return
+    if arguments.growth:
+        rows = growth(arguments.model, arguments.seconds)
+        if arguments.png:
+            draw_growth(rows, arguments.png)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1))
+        return
+    compare(arguments)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Parts in processes of their own, then the table."""
+    import torch
+
+    gpu = torch.cuda.is_available() and not arguments.rehearse
+    if not gpu:
+        print("no GPU (or --rehearse): small sizes, both generate in-process; the targets below are for a GPU")
+    until, usual = time.monotonic() + arguments.seconds, 0.0
+    for name in ("pointwork", "trl-64", "trl-512"):
+        if (arguments.folder / f"{name}.json").exists():
+            continue
+        if time.monotonic() + usual > until:
+            print(f"no time left for {name}: run the same command again")
+            break
+        began = time.monotonic()
+        command = [sys.executable, __file__, "--folder", str(arguments.folder), "--model", arguments.model]
+        command += ["--part", name, *(["--rehearse"] if arguments.rehearse else [])]
+        with (arguments.folder / f"{name}.log").open("w") as log:
+            code = subprocess.call(
+                command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+            )
+        if code:
+            print(f"{name} failed; the end of its log:\n" + (arguments.folder / f"{name}.log").read_text()[-2000:])
+            break
+        usual = time.monotonic() - began
+        print(f"{name}: done in {usual:.0f} s", flush=True)
+    report(arguments, gpu)
+
+
+def report(arguments: argparse.Namespace, gpu: bool) -> None:
+    """What there is, with ratios where both sides are there."""
+    found: dict[str, Any] = {"gpu": gpu, "model": arguments.model}
+    for name in ("pointwork", "trl-64", "trl-512"):
+        file = arguments.folder / f"{name}.json"
+        if file.exists():
+            found[name] = json.loads(file.read_text())
+    for size in SIZES:
+        mine, theirs = found.get("pointwork", {}).get(size), found.get(f"trl-{size}")
+        for who, row in (("pointwork", mine), ("TRL", theirs)):
+            if row:
+                low, high = row["range"]
+                print(
+                    f"{size:>4} {who:10s} {row['seconds_per_step']:8.3f} s/step ({low:.3f}–{high:.3f})  "
+                    f"{row['tokens_per_second']:9,.0f} new tok/s  {row['peak_memory_mb']:8,.0f} MB"
+                )
+        if mine and theirs:
+            ratio = theirs["seconds_per_step"] / mine["seconds_per_step"]
+            found[f"ratio-{size}"] = ratio
+            print(
+                f"{size:>4} ratio      {ratio:.2f} ×"
+                + (f" (target {TARGETS[size]})" if gpu else " (no target here)")
+            )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
