@@ -12,7 +12,15 @@ from pointwork.errors import ToolError
 from pointwork.tools import paths
 from pointwork.tools.duck import Database, open_database
 from pointwork.tools.paths import Entry
-from pointwork.tools.table_loading import SUFFIXES, Source, copy_file, is_sqlite, quote_name, sqlite_tables
+from pointwork.tools.table_loading import (
+    SUFFIXES,
+    Source,
+    copy_file,
+    is_sqlite,
+    json_tables,
+    quote_name,
+    sqlite_tables,
+)
 
 MAX_TABLES = 100
 MAX_VALUES = 50
@@ -96,13 +104,13 @@ def catalog(root: Path) -> list[TableInfo]:
 
 
 def table_sources(root: Path) -> list[Source]:
-    """The tables by name, without looking into them (only SQLite files are opened)."""
+    """The tables by name, without looking into them (only SQLite files and JSON objects are opened)."""
     found: list[tuple[Entry, str]] = []
     for entry in paths.walk(root):
         kind = SUFFIXES.get(PurePosixPath(entry.path).suffix.lower())
-        if kind == "sqlite":
+        if kind == "sqlite" or (kind == "json" and _no_table(root, entry)):
             found += [(entry, table) for table in _tables_inside(root, entry)]
-        elif kind and not (kind == "json" and _no_table(root, entry)):
+        elif kind:
             found.append((entry, ""))
         if len(found) >= MAX_TABLES:
             break
@@ -135,7 +143,8 @@ def _tables_inside(root: Path, entry: Entry) -> list[str]:
     try:
         with tempfile.TemporaryDirectory(prefix="pointwork-table-") as folder:
             copy = copy_file(root, entry.path, Path(folder))
-            names = sqlite_tables(copy) if is_sqlite(copy) else []
+            look = json_tables if copy.suffix == ".json" else sqlite_tables if is_sqlite(copy) else None
+            names = look(copy) if look else []
     except Exception:  # locked, broken or encrypted: no table in it can be read
         names = []
     with _lock:

@@ -14,6 +14,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from pointwork.errors import ToolError
 from pointwork.tools import paths
@@ -42,7 +43,7 @@ class Source:
     Attributes:
         path: of the file, relative to the root.
         mtime_ns, size: of the file, so that a changed file is another source.
-        inner: the table inside an SQLite file; empty for other kinds.
+        inner: the table inside an SQLite file, or the key of a JSON object that holds the rows; else empty.
         name: what the table is called in queries.
     """
 
@@ -103,6 +104,8 @@ def reader_for(source: Source, copy: Path) -> str:
     if source.kind == "csv":
         return csv_reader(source.path, copy)
     if source.kind == "json":
+        if source.inner:
+            copy.write_text(json.dumps(_rows_under(source.path, source.inner, copy)), encoding="utf-8")
         check_json(source.path, copy)
         return f"read_json({quote_text(str(copy))}, sample_size=-1, maximum_object_size=4000000)"
     if source.kind == "parquet":
@@ -192,6 +195,32 @@ def check_json(path: str, copy: Path) -> None:
         if not path.lower().endswith(".json"):
             raise ToolError(f"{path!r} is broken: {error}") from error
     raise ToolError(f"{path!r} is no table: a JSON table is an array of objects, or one object per line")
+
+
+def json_tables(copy: Path) -> list[str]:
+    """Keys of a JSON object whose values are arrays of objects: ``{"society": "…", "members": [{…}, …]}``."""
+    if copy.stat().st_size > MAX_CHECKED:
+        return []
+    try:
+        whole: Any = json.loads(copy.read_bytes().decode("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(whole, dict):
+        return []
+    return [str(key) for key, value in cast(dict[Any, Any], whole).items() if _is_rows(value)]
+
+
+def _is_rows(value: object) -> bool:
+    rows = cast(list[object], value) if isinstance(value, list) else []
+    return bool(rows) and all(isinstance(row, dict) for row in rows)
+
+
+def _rows_under(path: str, key: str, copy: Path) -> object:
+    try:
+        whole: Any = json.loads(copy.read_bytes().decode("utf-8-sig", errors="replace"))
+        return whole[key]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ToolError(f"{path!r} has no rows under {key!r} any more") from error
 
 
 def is_sqlite(path: Path) -> bool:

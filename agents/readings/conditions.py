@@ -1,10 +1,12 @@
 """What of a question restricts the rows: values, dates, comparisons, truths and empty cells, as conditions."""
 
+import calendar
 import re
 from collections.abc import Callable, Sequence
 
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.linking import ValueLink, is_key, name_stems, table_links, value_links
+from pointwork.agents.readings.question import DIGITS, DateMention
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column, TableInfo
 
@@ -171,6 +173,8 @@ def _take_dates(view: View, years: Years) -> None:
     best = max(columns or yearly, key=lambda c: (_date_strength(view, c), -view.info.columns.index(c)))
     known = years(view.info, best) if best.kind == "date" else ()
     view.explain(view.links[best.name])
+    if best.kind == "date" and _take_part_of_month(view, best, dates[0]):
+        return
     span = (
         re.search(r"\b(?:between|from)\s*$", view.question.text[: dates[0].start], re.I)
         if len(dates) == 2
@@ -183,6 +187,30 @@ def _take_dates(view: View, years: Years) -> None:
             continue
         op = (">=", "<=")[number] if span else view.question.date_operator(date)
         view.conditions.append((best.name, op, value))
+
+
+_PART_OF_MONTH = re.compile(
+    r"\b(?P<end>first|last)\s+(?P<n>\d+|[a-z]+)\s+(?P<unit>day|week)s?\s+(?:of|in)\s*$", re.I
+)
+
+
+def _take_part_of_month(view: View, column: Column, date: DateMention) -> bool:
+    """``the first seven days of March 2024``: from its first to its seventh day."""
+    match = _PART_OF_MONTH.search(view.question.text[: date.start])
+    if match is None or not (date.year and date.month) or date.day:
+        return False
+    word = match["n"].lower()
+    count = int(DIGITS.get(word, word if word.isdigit() else "0"))
+    length = calendar.monthrange(date.year, date.month)[1]
+    count = min(count * (7 if match["unit"].lower() == "week" else 1), length)
+    if not count:
+        return False
+    first, last = (1, count) if match["end"].lower() == "first" else (length - count + 1, length)
+    month = f"{date.year:04}-{date.month:02}"
+    view.conditions += [(column.name, ">=", f"{month}-{first:02}"), (column.name, "<=", f"{month}-{last:02}")]
+    words = enumerate(view.question.words)
+    view.explain([i for i, word in words if match.start() <= word.start < date.end])
+    return True
 
 
 def _date_strength(view: View, column: Column) -> float:

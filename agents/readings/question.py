@@ -33,7 +33,7 @@ _DATES = [
 ]
 
 
-_DIGITS = dict(
+DIGITS = dict(
     zip(
         ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"],
         ["2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "20"],
@@ -144,7 +144,7 @@ class Question:
             if any(a <= match.start("value") < b for a, b in spans):
                 continue
             value = re.sub(r"[$€£,\s%]", "", match["value"]).lower()
-            value = _DIGITS.get(value, value)
+            value = DIGITS.get(value, value)
             op = _operator(match["op"].lower(), (match["or"] or "").lower())
             if op:
                 found.append(Comparison(op, value, match.start(), match.end()))

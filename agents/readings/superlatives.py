@@ -17,6 +17,7 @@ def superlative(view: View) -> Shape | None:
         for i, word in enumerate(words)
         if word.stem in lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
         and not _is_measured_name(view, i)
+        and view.explained.get(i, 0.0) < 1.0  # "the first seven days of March" is a condition
         and not (i and words[i - 1].text.lower() == "at" and word.text.lower() in ("least", "most"))
     ]
     if not places:

@@ -67,6 +67,9 @@ def test_kinds_of_files(root: Path) -> None:
         "CREATE TABLE orders(id INTEGER, t TEXT, at TEXT); INSERT INTO orders VALUES(1, NULL, '2024-01-01')",
     )
     (root / "settings.json").write_text('{"not": "a table"}')
+    (root / "club.json").write_text(
+        '{"club": "Chess", "members": [{"x": 7}, {"x": 8}], "rooms": ["a"], "none": []}'
+    )
     (root / "note.db").write_text("not a database")
     (root / "semicolons.csv").write_text("name;price\nA;1,5\nB;2,5\n")
     (root / "latin.csv").write_bytes("name,n\nJosé,1\n".encode("latin-1"))
@@ -78,12 +81,15 @@ def test_kinds_of_files(root: Path) -> None:
         "d": [("x", "number"), ("d", "date")],
         "orders": [("id", "number"), ("t", "text"), ("at", "date")],
         "latin": [("name", "text"), ("n", "number")],
+        "members": [("x", "number")],
         "sales": found["sales"],
         "semicolons": [("name", "text"), ("price", "number")],
     }
     assert run(query_table, root, table="semicolons", aggregate="sum", column="price").value["value"] == 4
     assert run(query_table, root, table="latin", column="name").value["rows"] == [["José"]]
     assert run(query_table, root, table="orders").evidence[0][0] == "table:e.db#orders"
+    result = run(query_table, root, table="members", aggregate="sum", column="x")
+    assert (result.value["value"], result.evidence[0][0]) == (15, "table:club.json#members")
 
 
 def test_names_that_clash_get_their_folder(root: Path) -> None:
