@@ -201,7 +201,8 @@ def _persons(text: str) -> list[Piece]:
 
 def _weekdays(text: str) -> list[Piece]:
     named = [(m[1], m.start(), m.end(), 0.95) for m in _WEEKDAY.finditer(text)]
-    return named + [piece for piece in _dates(text, "date") if piece[3] == 1.0]
+    dated = [(day, a, b, 0.9) for day, a, b, fit in _dates(text, "date") if fit == 1.0]
+    return named + dated
 
 
 def _amounts(text: str) -> list[Piece]:
@@ -230,6 +231,8 @@ def _constant(match: re.Match[str], want: Wanted) -> list[Piece]:
     number = bool(re.fullmatch(r"-?\d[\d_.]*", value))
     fit = 1.0
     if want.kind in ("quantity", "duration", "number", "money", "percent", "year", "id") and not number:
+        return []
+    if want.kind == "weekday" and not _WEEKDAY.search(value):
         return []
     if want.unit is not None and unit is not None and not moments.compatible(unit, want.unit):
         fit = 0.3
