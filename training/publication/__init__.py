@@ -1,0 +1,1 @@
+"""Verified publication: an adapter goes to a server under its own name and proves that it serves, or nothing switches."""

@@ -1,0 +1,54 @@
+"""From a trained adapter to what comes with the package: ``adapters/<role>/adapter.gguf`` and its card."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pointwork.models import weights
+from pointwork.models.adapters import CARD, FILE, adapters_dir
+from pointwork.training.bases import directory_of
+from pointwork.training.publication.gguf_lora import write_gguf
+from pointwork.training.publication.target import file_digest
+from pointwork.training.recipes.making import Made
+
+_DATA = {
+    "planner": "training/recipes/plans.jsonl: tasks and plans of our own making",
+    "worker-small": "training/recipes/word_problems.jsonl: problems of our own making; "
+    "GSM8K's training half (MIT), the shortest problems of up to 3 calculations",
+}
+
+
+def ship(made: Made, folder: Path | None = None, measured: dict[str, Any] | None = None) -> Path:
+    """Write a role's adapter where the package looks for it, with its card.
+
+    Args:
+        made: what ``make`` gave; its base must be the embedded model.
+        folder: of all roles' adapters; default: the package's own.
+        measured: what else the card should say, such as the starter suite with and without.
+
+    Returns:
+        The card.
+
+    Raises:
+        TrainingError: the adapter can not be written for llama.cpp.
+    """
+    place = (folder or adapters_dir()) / made.role
+    place.mkdir(parents=True, exist_ok=True)
+    file = write_gguf(made.folder, directory_of("embedded"), place / FILE)
+    digest = file_digest(file)
+    told = {key: value for key, value in asdict(made).items() if key not in ("folder", "stopped", "base")}
+    card = {
+        "version": f"{made.role}-{digest[:12]}",
+        "base": weights.SMOLLM2_135M.name,
+        "sha256": digest,
+        "licence": "Apache-2.0",
+        "form": "LoRA, rank 16, alpha 32, on all linear layers, 16-bit",
+        "data": _DATA[made.role],
+        "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --seed {made.seed} --ship",
+        "training": told,
+        "measured": measured or {},
+    }
+    path = place / CARD
+    path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    return path
