@@ -94,3 +94,16 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ImportError, match=r"pip install 'pointwork\[local\]'"):
         require("xllamacpp")
     assert not available("pointwork_that_is_not_there")
+
+
+def test_every_folder_of_code_is_a_package_that_says_what_lives_there() -> None:
+    """Without ``__init__.py`` a folder works from the checkout and is missing in the wheel."""
+    roots = [PROJECT / folder for folder in ("src/pointwork", *FOLDERS)]
+    folders = {path.parent for root in roots for path in root.rglob("*.py") if "examples" not in path.parts}
+    folders = {f for f in folders if "starter" not in f.parts and "versions" not in f.parts}
+    silent = [
+        str(folder.relative_to(PROJECT))
+        for folder in folders
+        if not (init := folder / "__init__.py").is_file() or not init.read_text().lstrip().startswith('"""')
+    ]
+    assert not silent

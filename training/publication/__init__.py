@@ -1,1 +1,2 @@
-"""Verified publication: an adapter goes to a server under its own name and proves that it serves, or nothing switches."""
+"""Verified publication: an adapter goes to a server under its own name and proves that it serves; else nothing
+switches."""
