@@ -149,7 +149,7 @@ def test_clients_of_the_users_own_are_left_alone(store: Store) -> None:
 def test_an_adapter_belongs_to_one_model(store: Store) -> None:
     on_vllm(store, "planner", "planner-1-aa")
     found = adapter_for(store, "planner", f"{URL}#m")
-    assert found == Adapter("planner-1-aa", "vllm", URL, served_as="planner-1-aa")
+    assert found == Adapter("planner-1-aa", "vllm", URL, served_as="planner-1-aa", folder=Path("/x"))
     assert adapter_for(store, "planner", "local:") is None
     assert adapter_for(store, "planner", "openai/gpt-5") is None
     assert adapter_for(store, "judge", f"{URL}#m") is None

@@ -40,6 +40,7 @@ class LlamaTarget:
     """
 
     kind = "llama.cpp"
+    lasting = False
 
     def __init__(
         self,

@@ -83,8 +83,8 @@ class Publisher:
     ) -> None:
         if not probes or not all(probe.prompt and probe.completion for probe in probes):
             raise UsageError("publishing needs probes, each with a prompt and a completion")
-        self.versions = Versions(store)
-        self._target, self._probes = target, tuple(probes)
+        self.versions, self.target = Versions(store), target
+        self._probes = tuple(probes)
         self._folder = Path(folder).expanduser().resolve()
         self._trainer = _Remembered(scorer)
         self._served_base: dict[int, list[Scores]] = {}
@@ -107,7 +107,7 @@ class Publisher:
         version, row = self._candidate(Path(adapter), role, parent, metrics or {})
         prepared = time.perf_counter()
         try:
-            self._target.load(version)
+            self.target.load(version)
             loaded = time.perf_counter()
             verdicts = self._prove(version, parent)
         except BaseException as error:
@@ -118,9 +118,9 @@ class Publisher:
         done = Publication(version.name, role, None if parent is None else parent["version"], verdicts, seconds)
         if done.worst.answer != "delivered":
             self._withdraw(version, row, done.worst.why, done)
-            raise PublicationError(_refusal(done, self._target))
+            raise PublicationError(_refusal(done, self.target))
         try:
-            place = self._target.place(version)
+            place = self.target.place(version)
             self.versions.switch(
                 role,
                 row["id"],
@@ -148,21 +148,23 @@ class Publisher:
         row = self._live(role)
         version = _version_of(row)
         started = time.perf_counter()
+        if not self.target.lasting:
+            self.target.load(version)
         try:
             verdicts = self._prove(version, None)
             failed = None
         except PublicationError as error:
             verdicts, failed = (), error
         if repair and (failed is not None or not all(verdict.delivered for verdict in verdicts)):
-            self._target.unload(version.name)
-            self._target.load(version)
+            self.target.unload(version.name)
+            self.target.load(version)
             verdicts, failed = self._prove(version, None), None
         if failed is not None:
             raise failed
         seconds = {"probe": time.perf_counter() - started}
         done = Publication(version.name, role, None, verdicts, seconds)
         if done.worst.answer != "delivered":
-            raise PublicationError(_refusal(done, self._target))
+            raise PublicationError(_refusal(done, self.target))
         return done
 
     def rollback(self, role: str) -> str | None:
@@ -177,11 +179,11 @@ class Publisher:
         if before is not None:
             version = _version_of(before)
             _intact(before, version)
-            self._target.load(version)
+            self.target.load(version)
             verdicts = self._prove(version, None)
             done = Publication(version.name, role, None, verdicts, {})
             if done.worst.answer != "delivered":
-                raise PublicationError(_refusal(done, self._target))
+                raise PublicationError(_refusal(done, self.target))
         self.versions.roll_back(role, row["id"], None if before is None else before["id"])
         return None if before is None else str(before["version"])
 
@@ -199,11 +201,11 @@ class Publisher:
         version = Version(name, folder)
         if digest(folder) != found:
             raise PublicationError(f"{adapter} was changed while it was read; publish it when it has been saved")
-        served = self._target.prepare(version)
+        served = self.target.prepare(version)
         row = self.versions.add(
             role,
             name,
-            base=self._target.base,
+            base=self.target.base,
             folder=folder,
             sha256=file_digest(served),
             parent=None if parent is None else parent["id"],
@@ -217,11 +219,11 @@ class Publisher:
         for count in sorted({min(FIRST, len(self._probes)), len(self._probes)}):
             probes = self._probes[:count]
             if count not in self._served_base:
-                self._served_base[count] = self._target.score(None, probes)
+                self._served_base[count] = self.target.score(None, probes)
             base = self._trainer(None, probes)
             new = self._trainer(version.folder, probes)
             previous = base if parent is None else self._trainer(Path(parent["path"]), probes)
-            served = self._target.score(version.name, probes)
+            served = self.target.score(version.name, probes)
             verdicts = tuple(
                 judge(seen, seen_base, new, previous, base)
                 for seen, seen_base in zip(served, self._served_base[count], strict=True)
@@ -231,7 +233,7 @@ class Publisher:
         return verdicts
 
     def _withdraw(self, version: Version, row: Row, why: str, done: Publication | None = None) -> None:
-        self._target.unload(version.name)
+        self.target.unload(version.name)
         self._trainer.forget(version.folder)
         probe = [] if done is None else [plain(verdict) for verdict in done.verdicts]
         self.versions.note(row["id"], {"refused": why[:1000], "probe": probe})
@@ -239,7 +241,7 @@ class Publisher:
     def _forget_old(self, role: str) -> None:
         rows = [row for row in self.versions.all(role) if row["state"] in ("live", "retired")]
         for row in rows[KEPT:]:
-            self._target.unload(row["version"])
+            self.target.unload(row["version"])
             self._trainer.forget(Path(row["path"]))
 
     def _live(self, role: str) -> Row:

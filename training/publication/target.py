@@ -45,6 +45,11 @@ class Target(Protocol):
         """The model under the adapters, as the configuration of roles names it."""
         ...
 
+    @property
+    def lasting(self) -> bool:
+        """Whether its servers are there without this object; else what is to be checked is started first."""
+        ...
+
     def prepare(self, version: Version) -> Path:
         """Make the file that will be served, in the version's folder; its path.
 

@@ -31,6 +31,7 @@ class VllmTarget:
     """
 
     kind = "vllm"
+    lasting = True
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class Adapter:
         base: the embedded model's name, the GGUF file or the server's address that it belongs to.
         path: the file to load (llama.cpp); None for a server that has loaded it.
         sha256: of that file.
-        served_as: the name to ask a server for.
+        served_as: the name to ask a server for; ``folder``: what it loaded under that name.
     """
 
     version: str
@@ -46,6 +46,7 @@ class Adapter:
     path: Path | None = None
     sha256: str = ""
     served_as: str = ""
+    folder: Path | None = None
 
     def fits(self, spec: str) -> bool:
         """Whether it belongs to the model of this spec (``local:``, a URL …)."""
@@ -107,7 +108,7 @@ def _of_row(row: Mapping[str, Any]) -> Adapter | None:
         path = Path(row["path"]) / place["file"]
         return Adapter(row["version"], LLAMA, place["base"], path, row["sha256"])
     if place.get("kind") == VLLM:
-        return Adapter(row["version"], VLLM, place["base"], served_as=place["served_as"])
+        return Adapter(row["version"], VLLM, place["base"], served_as=place["served_as"], folder=Path(row["path"]))
     return None  # another kind of model: the memory's gate is in this table too
 
 

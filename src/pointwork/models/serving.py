@@ -151,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _until_closed(ended: threading.Event) -> None:
-    while sys.stdin.buffer.read(4096):
+    # not through sys.stdin: its lock would be held when the interpreter shuts down
+    while os.read(0, 4096):
         pass
     ended.set()
 
