@@ -6,7 +6,7 @@ and on the times given with them, so that replaying a log yields the same state.
 
 import copy
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -310,6 +310,34 @@ class Core:
         self.clock = max(self.clock, pending.clock + 1)
         for slot in self.ledger.landed(self.clock, now):
             self.health.settled(slot)
+
+    def teach(self, inner: Array, outcomes: Mapping[int, Outcome], now: float) -> None:
+        """Learn a request that nobody decided: one tick of the clock, whatever is known of however many arms.
+
+        Args:
+            inner: the contexts' shared block.
+            outcomes: by slot. now: seconds since the epoch.
+        """
+        slots = np.array(list(outcomes), np.intp)
+        sheet = self._filled(slots, inner, self.health.features(slots, 1.0))
+        for place, (slot, outcome) in enumerate(outcomes.items()):
+            context, width = sheet.contexts[place], sheet.width.item(place)
+            pending = Pending(
+                slot=slot,
+                clock=self.clock,
+                created=now,
+                context=context,
+                mean=sheet.mean.item(place),
+                log_cost=sheet.log_cost.item(place),
+                log_seconds=sheet.log_seconds.item(place),
+                width=width,
+                ignorance=self.estimates.ignorance(slot, context),
+                unsure=self.estimates.unsure(slot, width, context),
+                charged=outcome.usd or 0.0,  # nobody's money was spent
+                flying=False,
+            )
+            self.learn(pending, outcome, now)
+        self.clock += 1
 
     def learn(self, pending: Pending, outcome: Outcome, now: float) -> bool:
         """Take in an outcome. Returns whether it said anything new."""

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
 from pointwork.errors import UsageError
 from pointwork.router import persistence
 from pointwork.router.core import Core
+from pointwork.router.decisions import Outcome
+from pointwork.router.features import Array
 from pointwork.router.policies import Policy
 
 if TYPE_CHECKING:
@@ -29,8 +33,31 @@ class Versioned(ABC):
     def _now(self) -> float: ...
 
     @abstractmethod
+    def _inner(self, text: str, features: npt.ArrayLike | None) -> Array: ...
+
+    @abstractmethod
     def sync(self) -> int:
         """Take in what the store has that this router has not seen."""
+
+    def teach(self, outcomes: Mapping[str, Outcome], text: str = "", features: npt.ArrayLike | None = None) -> None:
+        """Learn from a labelled request that no router decided: a benchmark, another system's records.
+
+        It becomes part of the state (``save``, ``checkpoint``), not of the log: nothing was drawn, so it says
+        nothing about what a policy would have earned. Give requests in random order: sorted ones look like drift.
+
+        Args:
+            outcomes: what is known, by the name of the arm.
+            text, features: of the request, as for ``decide``.
+
+        Raises:
+            UsageError: an unknown name, neither text nor features, features that do not fit.
+        """
+        with self._lock:
+            unknown = [name for name in outcomes if name not in self._core.slots]
+            if unknown or not outcomes:
+                raise UsageError(f"no arm is called {unknown[0]!r}" if unknown else "no outcome was given")
+            inner = self._inner(text, features)
+            self._core.teach(inner, {self._core.slots[name]: o for name, o in outcomes.items()}, self._now())
 
     def checkpoint(self) -> int:
         """Write the state to the store as a new version and make it the live one.

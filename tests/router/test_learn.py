@@ -202,3 +202,38 @@ def test_arms_come_and_go():
     router.retire_arm("large")
     with pytest.raises(UsageError, match="last arm"):
         router.retire_arm("new")
+
+
+def test_labelled_requests_are_learnt_without_decisions():
+    router = Router(ARMS, settings=Settings(gamma=0.99))
+    for i in range(60):
+        kind = i % 2
+        router.teach(
+            {"small": Outcome(float(kind), 1e-4), "large": Outcome(0.6, 5e-3)}, features=[kind, 1.0 - kind]
+        )
+    core = core_of(router)
+    assert router.clock == 60  # one tick each, for two arms
+    assert len(core.ledger) == 0
+    assert core.pacer.state() == Router(ARMS).__dict__["_core"].pacer.state()  # nobody's money
+    assert core.health.load.sum() == 0
+    assert [router.decide(features=[k, 1.0 - k]).arm for k in (0.0, 1.0)] == ["large", "small"]
+    assert router.decide(features=[1.0, 0.0]).scores["large"]["cost"] == pytest.approx(5e-3, rel=0.2)
+    with pytest.raises(UsageError, match="huge"):
+        router.teach({"huge": Outcome(1.0)}, features=[0.0, 1.0])
+    with pytest.raises(UsageError, match="no outcome"):
+        router.teach({}, features=[0.0, 1.0])
+    with pytest.raises(UsageError, match="features"):
+        router.teach({"small": Outcome(1.0)}, features=[1.0])
+
+
+@given(st.integers(0, 50))
+@settings(max_examples=10, deadline=None)
+def test_teaching_one_arm_is_as_deciding_for_it_and_learning(seed: int):
+    rng = np.random.default_rng(seed)
+    taught, told = (Router(ARMS, settings=Settings(gamma=0.98, adapt=False)) for _ in range(2))
+    for _ in range(15):
+        x, name = rng.normal(size=3), ARMS[int(rng.integers(0, 2))].name
+        outcome = Outcome(float(rng.random()), float(rng.random()) * 1e-3, float(rng.random()))
+        taught.teach({name: outcome}, features=x)
+        told.learn(told.decide(features=x, candidates=[name]).id, outcome)
+    assert_same_estimates(taught, told)

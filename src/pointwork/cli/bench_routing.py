@@ -11,7 +11,7 @@ from pointwork.cli.output import STOPPED, err, print_json, table
 from pointwork.errors import UsageError
 
 if TYPE_CHECKING:
-    from pointwork.bench.routing.parts import Line
+    from pointwork.bench.routing.lines import Line
 
 
 def routing(
@@ -22,7 +22,9 @@ def routing(
     part: Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated. Default: all.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Shuffles of each set.")] = 10,
     policy: Annotated[str, typer.Option(help="linucb, thompson, neural, static or random.")] = "linucb",
-    plot: Annotated[Path | None, typer.Option(help="Draw regret, frontier, reliability, spend here.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw regret, frontier, reliability, spend here; learning curves beside it.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure the router beside the best fixed arm, the best fixed mix and the oracle, with bandit feedback only.
@@ -45,10 +47,11 @@ def routing(
                 progress.add_task(name, total=None)
                 lines += PARTS[name](data, seeds, policy)
             if plot is not None:
-                from pointwork.bench.routing.plots import draw
+                from pointwork.bench.routing import labelled, plots
 
                 progress.add_task("plot", total=None)
-                draw(data, min(seeds, 5), policy, plot)
+                plots.draw(data, min(seeds, 5), policy, plot)
+                labelled.draw(data, min(seeds, 3), policy, plot.with_stem(f"{plot.stem}-learning"))
     except KeyboardInterrupt:
         stopped = True
     if json:

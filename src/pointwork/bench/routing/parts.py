@@ -1,41 +1,23 @@
 """What ``pointwork bench routing`` measures: one function per part. The router's settings are its defaults."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from pointwork.bench.routing import sets
+from pointwork.bench.routing import labelled, sets
+from pointwork.bench.routing.lines import Line, line
+from pointwork.bench.routing.lines import apgr as apgr
 from pointwork.bench.routing.sets import Full
 from pointwork.bench.routing.streams import Remembered, Stream, orders, stream
 from pointwork.router import Arm, Outcome, Router
-from pointwork.router.core import as_ints
 from pointwork.router.offline import Logged, compare, evaluate
 
 Array = npt.NDArray[np.float64]
 BUDGETS = (8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3)
 _OVER_MIX = (0.012, 0.025, -0.002, -0.002, -0.002)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One measured figure: mean over seeds with the half-width of its 95 % interval, and what stands beside it."""
-
-    part: str
-    what: str
-    value: float
-    margin: float
-    target: str = ""
-    beside: Mapping[str, float] = field(default_factory=dict[str, float])
-
-
-def line(part: str, what: str, values: Sequence[float], target: str = "", **beside: float) -> Line:
-    """A figure from its values by seed."""
-    numbers = np.array(values, np.float64)
-    margin = 1.96 * float(numbers.std(ddof=1)) / len(numbers) ** 0.5 if len(numbers) > 1 else 0.0
-    return Line(part, what, float(numbers.mean()), margin, target, beside)
 
 
 def pareto(data: Path, seeds: int, policy: str) -> list[Line]:
@@ -176,83 +158,6 @@ def _role_regret(before: Array, after: Array, other: Array, seed: int, policy: s
     return regret
 
 
-def llmrouter(data: Path, seeds: int, policy: str) -> list[Line]:
-    """Nine models, taught all outcomes of the training prompts or one arm's of each; judged on the test prompts."""
-    full, embedder = sets.llmrouter(data), Remembered()
-    train = np.flatnonzero([group == "train" for group in full.groups])
-    test = np.flatnonzero([group == "test" for group in full.groups])
-    single = float(full.quality[test].mean(axis=0).max())
-    oracle = float(full.quality[test].max(axis=1).mean())
-    taught = Router(full.arms, policy, embedder=embedder)
-    _teach(taught, full, np.random.default_rng(0).permutation(train))  # the file is sorted by task
-    online = [
-        _greedy(
-            stream(full, Router(full.arms, policy, seed=seed, embedder=embedder), order).router,
-            full,
-            test,
-        )
-        for seed in range(seeds)
-        for order in [np.random.default_rng(seed).permutation(train)]
-    ]
-    return [
-        line(
-            "llmrouter", "full information", [_greedy(taught, full, test)], "≥ 0.585", single=single, oracle=oracle
-        ),
-        line("llmrouter", "bandit, one pass", online, "≥ 0.57", single=single, oracle=oracle),
-    ]
-
-
-def _teach(router: Router, full: Full, rows: npt.NDArray[np.intp]) -> None:
-    for index in as_ints(rows):
-        for slot, arm in enumerate(full.arms):
-            decision = router.decide(full.texts[index], [arm.name])
-            router.learn(decision.id, Outcome(float(full.quality[index, slot])))
-
-
-def _means(router: Router, full: Full, rows: npt.NDArray[np.intp]) -> Array:
-    """Predicted quality (n, K) of these requests."""
-    names = [arm.name for arm in full.arms]
-    found = np.zeros((len(rows), len(names)))
-    for number, index in enumerate(as_ints(rows)):
-        # one arm at a time: with many, the screen would leave some out
-        for slot, name in enumerate(names):
-            found[number, slot] = float(router.decide(full.texts[index], [name]).scores[name]["mean"])
-    return found
-
-
-def _greedy(router: Router, full: Full, rows: npt.NDArray[np.intp]) -> float:
-    return float(full.quality[rows, _means(router, full, rows).argmax(axis=1)].mean())
-
-
-def mmlu(data: Path, seeds: int, policy: str) -> list[Line]:
-    """Mixtral or GPT-4: area under the curve of recovered gap against the share of GPT-4 calls (APGR)."""
-    full, embedder = sets.mmlu(data), Remembered()
-    groups = np.array(full.groups)
-    halves, domains = list[float](), list[float]()
-    for seed in range(seeds):
-        rng = np.random.default_rng(seed)
-        picked = set(rng.permutation(np.unique(groups))[: len(np.unique(groups)) // 2].tolist())
-        splits = {"half": rng.random(len(full)) < 0.5, "domain": np.array([g in picked for g in full.groups])}
-        for name, trained in splits.items():
-            router = Router(full.arms, policy, seed=seed, embedder=embedder)
-            _teach(router, full, rng.permutation(np.flatnonzero(trained)))
-            means = _means(router, full, np.flatnonzero(~trained))
-            score = apgr(means[:, 1] - means[:, 0], full.quality[~trained])
-            (halves if name == "half" else domains).append(score)
-    return [
-        line("routellm mmlu", "APGR, half split", halves, "≥ 0.69"),
-        line("routellm mmlu", "APGR, held-out domains", domains, "≥ 0.57"),
-    ]
-
-
-def apgr(need: Array, quality: Array) -> float:
-    """Average recovered gap between weak and strong (n, 2), as requests go to the strong one by ``need`` (n,)."""
-    weak, strong = quality.T
-    order = np.argsort(-need, kind="stable")
-    reached = (weak.sum() + np.concatenate(([0.0], np.cumsum((strong - weak)[order])))) / len(weak)
-    return float(((reached - weak.mean()) / (strong.mean() - weak.mean())).mean())
-
-
 def truth(data: Path, seeds: int, policy: str) -> list[Line]:
     """Off-policy estimates against the truth: 3,000 logged decisions, ``50 × seeds`` repetitions."""
     full, embedder = sets.paretobandit(data), Remembered()
@@ -311,8 +216,8 @@ PARTS: dict[str, Callable[[Path, int, str], list[Line]]] = {
     "shocks": shocks,
     "classic": classic,
     "roles": roles,
-    "llmrouter": llmrouter,
-    "mmlu": mmlu,
+    "llmrouter": labelled.llmrouter,
+    "mmlu": labelled.mmlu,
     "truth": truth,
     "trained": trained,
 }

@@ -1,0 +1,209 @@
+"""Does the learned router beat ``static`` and ``random`` at equal money on the starter suite, after 300 runs?
+
+    python benchmarks/starter_routing.py record OUT.jsonl [--limit N] [--set KEY=VALUE]   # the model works: hours
+    python benchmarks/starter_routing.py replay OUT.jsonl [--seeds 10] [--json]           # seconds
+
+``record`` runs every task of the train half once with each arm that may take its first step, that arm being chosen
+wherever it can be, and writes what came of the run: right or wrong, money, seconds. A line is written as soon as a
+run ends; the same command again goes on where it was. A run that fails on its arm goes on with others, as in life:
+what is recorded is the run's end, and all its money.
+
+``replay`` serves the recorded tasks to routers that hear of the chosen arm only. Per seed the tasks are halved by
+chance: the router learns from 300 runs over one half (in new order each time round) and is judged on the other
+half, which it has not seen. Rivals: ``random``, ``static`` (the first arm that can) and each fixed arm (where it
+can not, the first that can). The learned router gets, as budget per request, what the rival spends there.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pointwork.agents import Team
+from pointwork.agents.services import LATENCY_WEIGHT
+from pointwork.bench.metering import Meters
+from pointwork.bench.systems import seed_of
+from pointwork.bench.tasks import Task, choose, starter_tasks
+from pointwork.cli.bench import with_settings
+from pointwork.errors import PointworkError
+from pointwork.models import Price
+from pointwork.router import Arm, Outcome, Router, Settings
+from pointwork.router.policies.static import Static
+from pointwork.settings import Settings as Config
+from pointwork.settings import load
+from pointwork.store import tables
+
+RUNS = 300
+PRICE = Price(0.10, 0.40)  # USD per million tokens, as in ``pointwork bench starter``
+Row = dict[str, Any]
+
+
+def record(out: Path, limit: int | None, changes: Sequence[str]) -> None:
+    """Fill the table of tasks and arms, from where it stands."""
+    config = with_settings(load(), [], list(changes))
+    known = {(row["task"], row["wanted"]) for row in read(out)} if out.exists() else set[tuple[str, str]]()
+    meters, empty = Meters(config, PRICE), tempfile.mkdtemp(prefix="pointwork-routing-")
+    tasks = choose(starter_tasks("train"), limit=limit)
+    with out.open("a", encoding="utf-8") as file:
+        for number, task in enumerate(tasks, 1):
+            able = next((row["candidates"] for row in read(out) if row["task"] == task.id), None)
+            if able is None:
+                able = _keep(file, ran(config, meters, task, None, Path(empty)))["candidates"]
+            for arm in able:
+                if (task.id, arm) not in known:
+                    row = _keep(file, ran(config, meters, task, arm, Path(empty)))
+                    print(
+                        f"{number}/{len(tasks)} {task.id} {arm}: {'right' if row['right'] else 'wrong'}", flush=True
+                    )
+
+
+def ran(config: Config, meters: Meters, task: Task, arm: str | None, empty: Path) -> Row:
+    """One run with one arm preferred (None: the first), from a fresh start."""
+    from sqlalchemy import select
+
+    router = config.router.model_copy(update={"seed": seed_of(0, task.id), "policy": "static"})
+    team = Team(config=config.model_copy(update={"router": router}), store="sqlite://", models=meters.by_role)
+    core = team.router._core  # pyright: ignore[reportPrivateUsage]
+    core.policy, core.settings = Static(arm), replace(core.settings, exploration=0.0)
+    meters.take()
+    row: Row = {"task": task.id, "kind": task.kind, "text": task.text, "wanted": arm or ""}
+    try:
+        result = team.run(task.text, root=task.root or empty)
+        row |= {"right": bool(result.text.strip()) and task.checker.right(result.text), "status": result.status}
+        row |= {"chosen": [decided.arm for decided in result.decisions]}
+        row |= {"seconds": sum(decided.seconds for decided in result.decisions)}
+    except PointworkError as error:
+        row |= {"right": False, "status": f"{type(error).__name__}", "chosen": [], "seconds": 0.0}
+    try:
+        table = tables.decisions
+        first = team.services.store.row(select(table.c.candidates).order_by(table.c.clock))
+        row["candidates"] = [] if first is None else first["candidates"]
+        row["arms"] = {
+            name: {
+                "usd_per_mtok": [PRICE.prompt, PRICE.completion],
+                "expected_tokens": known.expected_tokens,
+                "description": known.description,
+            }
+            for known in team.router.arms
+            for name in [known.name]
+            if name in row["candidates"]
+        }
+    finally:
+        team.close()
+    return row | {"usd": meters.take().usd}
+
+
+def _keep(file: Any, row: Row) -> Row:
+    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    file.flush()
+    return row
+
+
+def read(path: Path) -> Iterator[Row]:
+    """The rows of a table; a line that was cut off by a kill is passed over."""
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+class Table:
+    """What each arm made of each task.
+
+    Attributes:
+        arms: all. tasks: text and outcomes by arm, of tasks that more than one arm can begin.
+    """
+
+    def __init__(self, path: Path) -> None:
+        arms: dict[str, Arm] = {}
+        self.tasks: dict[str, tuple[str, dict[str, Outcome]]] = {}
+        for row in read(path):
+            if not row["wanted"] or row["wanted"] not in row["chosen"][:1]:
+                continue  # the first look at a task; or the arm was not the one that began
+            said = Outcome(float(row["right"]), float(row["usd"]), float(row["seconds"]))
+            self.tasks.setdefault(row["task"], (row["text"], {}))[1][row["wanted"]] = said
+            for name, known in row["arms"].items():
+                tokens, price = known["expected_tokens"], known["usd_per_mtok"]
+                arms[name] = Arm(name, tuple(price), known["description"], expected_tokens=tuple(tokens))
+        self.tasks = {task: what for task, what in self.tasks.items() if len(what[1]) > 1}
+        self.arms = [arm for arm in arms.values() if any(arm.name in what[1] for what in self.tasks.values())]
+
+    def serve(self, router: Router, order: Sequence[str]) -> tuple[float, float]:
+        """Share right and mean US dollars of these tasks, the router learning as it goes."""
+        right, usd = list[float](), list[float]()
+        for task in order:
+            text, outcomes = self.tasks[task]
+            decision = router.decide(text, candidates=list(outcomes))
+            outcome = outcomes[decision.arm]
+            router.learn(decision.id, outcome)
+            right.append(outcome.quality or 0.0)
+            usd.append(outcome.usd or 0.0)
+        return float(np.mean(right)), float(np.mean(usd))
+
+    def router(self, policy: str, budget: float | None, seed: int, options: Mapping[str, object] = {}) -> Router:
+        """A router with the team's settings."""
+        settings = Settings(latency_weight=LATENCY_WEIGHT)
+        return Router(self.arms, policy, budget, seed, policy_options=options, settings=settings)
+
+
+def replayed(table: Table, seeds: int) -> dict[str, dict[str, float]]:
+    """By rival: share right and money, the learned router's at that money, the paired gain and its half-width."""
+    rivals: dict[str, tuple[str, dict[str, object]]] = {"random": ("random", {}), "static": ("static", {})}
+    rivals |= {f"always {arm.name}": ("static", {"arm": arm.name}) for arm in table.arms}
+    found: dict[str, dict[str, float]] = {}
+    for name, (policy, options) in rivals.items():
+        rows = list[tuple[float, float, float, float]]()
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            tasks = rng.permutation(sorted(table.tasks)).tolist()
+            seen, judged = tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]
+            runs = [task for _ in range(RUNS // len(seen) + 1) for task in rng.permutation(seen).tolist()][:RUNS]
+            right, usd = table.serve(table.router(policy, None, seed, options), judged)
+            learned = table.router("linucb", max(usd, 1e-9), seed)
+            table.serve(learned, runs)
+            mine, spent = table.serve(learned, judged)
+            rows.append((right, usd, mine, spent))
+        each = np.array(rows)
+        gain = each[:, 2] - each[:, 0]
+        margin = 1.96 * float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else 0.0
+        keys = ("right", "usd", "learned right", "learned usd")
+        found[name] = dict(zip(keys, each.mean(axis=0).tolist(), strict=True)) | {
+            "gain": float(gain.mean()),
+            "margin": margin,
+        }
+    return found
+
+
+def main() -> None:
+    """Record or replay."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("record", "replay"))
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--limit", type=int, help="most tasks, of each kind in turn")
+    parser.add_argument("--set", action="append", default=[], help="KEY=VALUE of pointwork.toml")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.what == "record":
+        record(options.table, options.limit, options.set)
+        return
+    table = Table(options.table)
+    if len(table.tasks) < 2:
+        parser.error(f"{options.table} has {len(table.tasks)} tasks that two arms began: record more")
+    found = replayed(table, options.seeds)
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return
+    print(f"{len(table.tasks)} tasks, {len(table.arms)} arms, {options.seeds} seeds")
+    for name, row in found.items():
+        print(f"{name:50}", *(f"{key} {value:.4g}" for key, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()
