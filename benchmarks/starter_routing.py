@@ -53,7 +53,9 @@ def record(out: Path, limit: int | None, changes: Sequence[str]) -> None:
         for number, task in enumerate(tasks, 1):
             able = next((row["candidates"] for row in read(out) if row["task"] == task.id), None)
             if able is None:
-                able = _keep(file, ran(config, meters, task, None, Path(empty)))["candidates"]
+                first = _keep(file, ran(config, meters, task, None, Path(empty)))
+                able = first["candidates"]
+                known.add((task.id, first["wanted"]))
             for arm in able:
                 if (task.id, arm) not in known:
                     row = _keep(file, ran(config, meters, task, arm, Path(empty)))
@@ -76,6 +78,7 @@ def ran(config: Config, meters: Meters, task: Task, arm: str | None, empty: Path
         result = team.run(task.text, root=task.root or empty)
         row |= {"right": bool(result.text.strip()) and task.checker.right(result.text), "status": result.status}
         row |= {"chosen": [decided.arm for decided in result.decisions]}
+        row["wanted"] = row["wanted"] or next(iter(row["chosen"]), "")  # the first look: the first arm that can
         row |= {"seconds": sum(decided.seconds for decided in result.decisions)}
     except PointworkError as error:
         row |= {"right": False, "status": f"{type(error).__name__}", "chosen": [], "seconds": 0.0}
@@ -125,7 +128,7 @@ class Table:
         self.tasks: dict[str, tuple[str, dict[str, Outcome]]] = {}
         for row in read(path):
             if not row["wanted"] or row["wanted"] not in row["chosen"][:1]:
-                continue  # the first look at a task; or the arm was not the one that began
+                continue  # no arm was asked, or another one began
             said = Outcome(float(row["right"]), float(row["usd"]), float(row["seconds"]))
             self.tasks.setdefault(row["task"], (row["text"], {}))[1][row["wanted"]] = said
             for name, known in row["arms"].items():
