@@ -1,4 +1,4 @@
-"""The built-in specialists: calculator, tables, files, recall and writer."""
+"""The built-in specialists: calculator, tables, files, recall, python, web and writer."""
 
 import importlib
 import os
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any, cast
 
-from pointwork.agents import preparing
+from pointwork.agents import preparing, reaching
 from pointwork.agents.services import ANYTHING
 from pointwork.agents.spec import Agent
 from pointwork.errors import ConfigError
-from pointwork.settings import Settings
+from pointwork.settings import Settings, WebSettings
 from pointwork.tools import Tool, builtin_tools
+from pointwork.tools.web import web_tool
 
 
 def builtin_agents(settings: Settings | None = None) -> list[Agent]:
@@ -26,6 +27,7 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
     def some(*names: str) -> tuple[Tool, ...]:
         return tuple(tools[name] for name in names)
 
+    web = WebSettings() if settings is None else settings.web
     today = f"Today is {date.today():%A, %d %B %Y}."
     agents = [
         Agent(
@@ -59,6 +61,22 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
             some("recall", "read_memory"),
             prepare=preparing.prepare_recall,
             match=preparing.fits_recall,
+        ),
+        Agent(
+            "python",
+            "You are a helpful assistant that solves a task by a short Python program, which prints the answer.",
+            {"code": "run a Python program: what needs loops, simulation or working on text"},
+            some("python"),
+            prepare=reaching.prepare_python,
+            match=reaching.fits_python,
+        ),
+        Agent(
+            "web",
+            "You are a helpful assistant. Answer briefly, in the words of the page.",
+            {"web": "read a page of the web whose address the task names"},
+            (web_tool(allow=web.allow, private=web.private),),
+            prepare=reaching.prepare_web,
+            match=reaching.fits_web,
         ),
         Agent(
             "writer",

@@ -158,7 +158,11 @@ class ToolCaller:
                 self._keep_intent(row)
             spending.add(Amount(tool_calls=1))
             try:
-                context = replace(self._context, idempotency_key=row["id"])
+                taint = taint_of(self._store, self._work.run_id)
+                tainted = bool(taint.untrusted or taint.private)
+                context = replace(
+                    self._context, idempotency_key=row["id"], run_id=self._work.run_id, tainted=tainted
+                )
                 result = _capped(await tool.call(dict(row["arguments"]), context))
             except ToolError as error:
                 # a function that ran out of time may still be at work: whether it took effect is not known

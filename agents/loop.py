@@ -15,9 +15,9 @@ from pointwork.agents.spec import Agent, Example, Mode, Prepared
 from pointwork.errors import AgentError, ToolDenied, ToolError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.tools import Tool, ToolContext, ToolResult, builtin_tools
+from pointwork.tools.spec import call_tokens
 
 ANSWER_TOKENS = 160
-CALL_TOKENS = 160
 WRITE_TOKENS = 400
 REASONING_TOKENS = 120
 
@@ -139,8 +139,10 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         if result is None:  # an answer now would be made up
             problem = attempt.calls[-1][2] if attempt.calls else "no call was complete"
             raise AgentError(f"agent {job.agent.name!r}: no tool call worked: {problem}")
+    if result is not None and prepared.reads is not None and job.sure <= 0:
+        result = prepared.reads(result)
     if result is not None and (short := short_answer(result)):
-        attempt.text, attempt.computed = short, True
+        attempt.text, attempt.computed = short, prepared.reads is None
         return
     if result is not None:
         shown = [*job.facts, *(result.evidence or ((f"tool:{job.agent.name}", result.text),))]
@@ -180,7 +182,8 @@ async def _ask_call(
     """One tool call chosen by the model; a call that fails is corrected once."""
     messages = _with_examples(_prompt(job, shown), prepared.examples, wrapped=len(tools) > 1)
     for _ in range(2):
-        completion = await job.chat(ChatRequest(messages, max_tokens=CALL_TOKENS, schema=call_schema(tools)))
+        schema = call_schema(tools)
+        completion = await job.chat(ChatRequest(messages, max_tokens=call_tokens(tools), schema=schema))
         tool, arguments, problem = read_call(completion.text, tools)
         if tool is not None:
             result = await _try_call(job, tool, arguments, attempt)
@@ -204,7 +207,7 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         if number == job.max_turns and problem:  # more turns are for who is getting on
             break
         schema = call_schema(tools, answer=True, choices=() if last is None else last.choices)
-        completion = await job.chat(ChatRequest(messages, max_tokens=CALL_TOKENS, schema=schema))
+        completion = await job.chat(ChatRequest(messages, max_tokens=call_tokens(tools), schema=schema))
         tool, arguments, problem = read_call(completion.text, tools)
         if tool is None and problem is None:
             attempt.text = str(arguments["text"]).strip()

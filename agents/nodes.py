@@ -21,6 +21,7 @@ from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.state import State, Try, Update, updated
 from pointwork.agents.tainting import RELEVANT, take_in, written_trust
 from pointwork.agents.turns import TurnLimits
+from pointwork.agents.using import learn_usage
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
@@ -268,6 +269,10 @@ class Nodes:
             tried = updated(tried, checked=True)
             checked[key] = tried
             self._learn(tried)
+            worked = [tool for tool, _, error in tried["calls"] if error is None]
+            if tried["status"] == "ok" and worked:
+                name, asked = f"{key}#{tried['attempt']}", by_id[tried["subtask"]].text
+                learn_usage(services.store, state.get("run_id", ""), name, asked, state["task"], worked)
             log_check(services.store, state.get("run_id", ""), tried)
             _emit("subtask_finished", **{k: v for k, v in tried.items() if k not in ("facts", "evidence", "calls")})
         services.store.flush()

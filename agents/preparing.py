@@ -352,7 +352,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     ):
         shown.setdefault(sentence.text, sentence.source)
     context_shown = tuple((source, piece) for piece, source in list(shown.items())[:PASSAGES])
-    answer = _outright(want, pieces, found)
+    answer = outright(want, pieces, found)
     choices = tuple(piece.text for piece in pieces[:CHOICES]) if want.kind != "yes-no" else ()
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
     return Prepared(context=context_shown, tools=(), answer=answer, choices=choices)
@@ -364,7 +364,7 @@ _DENIES = re.compile(
 )
 
 
-def _outright(want: Wanted, pieces: Sequence[spans.Span], found: Sequence[sentences.Sentence]) -> str:
+def outright(want: Wanted, pieces: Sequence[spans.Span], found: Sequence[sentences.Sentence]) -> str:
     """The answer, where a sentence fits and holds pieces of the asked kind: the best of them."""
     if found[0].score < FITTING:
         return ""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pointwork.errors import UsageError
 from pointwork.text import tokenize
-from pointwork.tools import Tool, ToolContext
+from pointwork.tools import Tool, ToolContext, ToolResult
 
 Mode = Literal["instant", "reasoning", "agentic"]
 
@@ -51,6 +51,7 @@ class Prepared:
         answer: the best of the choices, if it fits so well that a small model would not choose better.
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
+        reads: what that call brings is a text to be read: finds the answer in it, or choices, for a small model.
     """
 
     context: tuple[tuple[str, str], ...] = ()
@@ -63,6 +64,7 @@ class Prepared:
     answer: str = ""
     choices: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+    reads: Callable[[ToolResult], ToolResult] | None = None
 
 
 Prepare = Callable[[str, ToolContext], Awaitable[Prepared]]

@@ -81,7 +81,7 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
     nested = nested_steps(task, max_subtasks)
     if nested is not None:
         return _nested(nested)
-    parts = _parts(task) or [task]
+    parts = _with_page(_parts(task), task) or [task]
     if len(parts) > max_subtasks:
         parts = [*parts[: max_subtasks - 1], " ".join(parts[max_subtasks - 1 :])]
     subtasks: list[Subtask] = []
@@ -105,9 +105,21 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
 def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
     """The steps of a task that is one question with another inside it; None if it is not."""
-    parts = _parts(_without_shape(task))
+    parts = _with_page(_parts(_without_shape(task)), task)
     steps = compose(parts[0]) if len(parts) == 1 else None
     return steps if steps is not None and len(steps) <= max_subtasks else None
+
+
+_ONLY_A_PAGE = re.compile(
+    r"^\W*(?:please\s+)?(?:see|read|open|fetch|visit|use|look\s+(?:at|up)|go\s+to|source:?|from)\s+(?:the\s+page\s+)?"
+    r"https?://\S+\W*$",
+    re.IGNORECASE,
+)
+
+
+def _with_page(parts: list[str], task: str) -> list[str]:
+    """A step that only names a page, and the one that asks about it, are one."""
+    return [task] if len(parts) == 2 and any(_ONLY_A_PAGE.match(part) for part in parts) else parts
 
 
 def _without_shape(task: str) -> str:

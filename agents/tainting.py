@@ -84,6 +84,7 @@ def before_call(store: Store, run_id: str, arguments: dict[str, Any], taint: Tai
 
 def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None, taint: Taint) -> dict[str, Any]:
     """Take in what a tool said; what is stored beside the call."""
+    clean = not taint.untrusted  # whoever chose this call had read nothing that an outsider wrote
     taint.calls += 1
     taint.effects += tool.has_side_effects
     text = "" if result is None else f"{result.text}\n{json.dumps(result.value, ensure_ascii=False, default=str)}"
@@ -92,7 +93,12 @@ def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None,
     if not untrusted and result is not None and _has_untrusted_items(result.value):
         untrusted = True
         taint.saw_untrusted(tool.name, text)
-    kept: dict[str, Any] = {"private": private, "untrusted": untrusted, "effect": tool.has_side_effects}
+    kept: dict[str, Any] = {
+        "private": private,
+        "untrusted": untrusted,
+        "effect": tool.has_side_effects,
+        "clean": clean,
+    }
     if tool.has_side_effects:
         kept["carried"] = {"private": bool(taint.private), "untrusted": bool(taint.untrusted)}
     return kept

@@ -92,7 +92,7 @@ class Team:
         """The built-in specialists, with ``agents`` beside them; options as for ``Team``."""
         config = options.pop("config", None)
         settings = config if isinstance(config, Settings) else load(config)
-        if not settings.mcp:
+        if not (settings.mcp or settings.tools.make):
             return cls([*builtin_agents(settings), *agents], settings, **options)
         options["store"] = open_store(options.get("store") or settings.store or default_url())
         foreign, close = foreign_agents(settings, options["store"])

@@ -17,6 +17,10 @@ GROUNDED = 0.6
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
+# Arguments that are a program, or what it is tested with.
+_PROGRAM = frozenset({"code", "cases"})
+
+
 @dataclass(frozen=True)
 class Check:
     """One check: its name, whether it passed, and if not, why."""
@@ -84,8 +88,11 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     given = {str(value).strip() for arguments in worked for value in arguments.values()}
     if attempt.computed and attempt.text.strip() in given:
         return Check("arguments", False, f"the call gave back what it was given, {attempt.text.strip()[:40]!r}")
-    if used - known:
-        return Check("arguments", False, f"{', '.join(sorted(used - known))} is in the call, not in the question")
+    # a program has numbers of its own; its other arguments must be grounded like those of any call
+    plain = [{k: v for k, v in arguments.items() if k not in _PROGRAM} for arguments in worked]
+    strange = _numbers(" ".join(str(value) for arguments in plain for value in arguments.values())) - known
+    if strange:
+        return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
     if attempt.computed and not seen and len(asked) > 1 and len(asked & used) < 2:
         return Check(
             "arguments", False, f"of the question's numbers the call uses {', '.join(used & asked) or 'none'}"

@@ -33,6 +33,8 @@ _BUILTIN = {
     "tables": ("list_tables", "describe_table", "query_table", "sql"),
     "files": ("list_files", "find_files", "grep_files", "read_file", "search_files"),
     "recall": ("recall", "read_memory"),
+    "python": ("python",),
+    "web": ("web",),
 }
 
 

@@ -4,6 +4,7 @@ A tool's code defines ``run(**arguments)``; it runs in the sandbox, always, with
 cases are pairs of arguments and what ``run`` must return. Code is never run in this process.
 """
 
+import ast
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -12,17 +13,27 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
-from pointwork.errors import ToolError, UsageError
+from pointwork.errors import ToolDenied, ToolError, UsageError
 from pointwork.store import Store, new_id
 from pointwork.store.tables import made_tools
 from pointwork.tools.index import ToolIndex
 from pointwork.tools.sandbox import Limits, run_python
-from pointwork.tools.spec import Tool, ToolResult
+from pointwork.tools.spec import Label, Tool, ToolContext, ToolResult
 
+MAKE = "make_tool"
 LEAST_CASES = 2
 # A tool is retired when it has failed so often, and at least this share of its calls.
 FAILURES, SHARE = 3, 0.5
 LIMITS = Limits(seconds=10, cpu_seconds=8, memory_mb=256)
+
+# What code that imports or calls these would do outside the sandbox.
+_REACHES: dict[Label, frozenset[str]] = {
+    "egress": frozenset(["socket", "ssl", "http", "urllib", "ftplib", "smtplib", "asyncio", "webbrowser"]),
+    "reads-private": frozenset(["os", "pathlib", "glob", "shutil", "sqlite3", "tempfile", "open", "fileinput"]),
+    "destructive": frozenset(
+        ["subprocess", "ctypes", "signal", "multiprocessing", "exec", "eval", "compile", "__import__", "importlib"]
+    ),
+}
 
 _MAIN = """\
 import json, made
@@ -84,25 +95,34 @@ class Manager:
         cases: Sequence[tuple[Mapping[str, Any], Any]],
         *,
         run_id: str | None = None,
+        needs_approval: bool = False,
     ) -> Made:
-        """Test a tool on its cases, and keep it as the next version of its name.
+        """Test a tool on its cases, and keep it as the next version of its name; the same code again is no new one.
+
+        It waits for a person if the manager or ``needs_approval`` says so, or if its code wants more than to
+        compute (``wants``).
 
         Raises:
-            UsageError: no valid name, no description, or too few cases.
+            UsageError: no valid name, no description, no valid Python, or too few cases.
             ToolError: a case fails; says which.
         """
         if not name.isidentifier() or not description.strip():
             raise UsageError(f"a made tool needs a Python name and a description, not {name!r}")
-        if len(cases) < LEAST_CASES:
-            raise UsageError(f"tool {name!r}: at least {LEAST_CASES} cases are needed to believe it")
+        if len({json.dumps(dict(arguments), sort_keys=True) for arguments, _ in cases}) < LEAST_CASES:
+            raise UsageError(f"tool {name!r}: at least {LEAST_CASES} different cases are needed to believe it")
+        labels = wants(name, code)
+        earlier = [made for made in self.all() if made.name == name]
+        same = next((made for made in earlier if made.code == code and made.state != "retired"), None)
+        if same is not None:
+            return same
         asked = [dict(arguments) for arguments, _ in cases]
         found = _run(name, code, asked)
         for arguments, (_, wanted), value in zip(asked, cases, found, strict=True):
-            if value != json.loads(json.dumps(wanted)):
+            if not _same(value, wanted):
                 raise ToolError(f"tool {name!r} fails a case: run(**{arguments}) gave {value!r}, not {wanted!r}")
-        newest = max((made.version for made in self.all() if made.name == name), default=0)
+        newest = max((made.version for made in earlier), default=0)
         kept = tuple((dict(arguments), wanted) for arguments, wanted in cases)
-        state = "waiting" if self._needs_approval else "live"
+        state = "waiting" if self._needs_approval or needs_approval or labels else "live"
         made = Made(new_id(), name, newest + 1, description, input_schema, code, kept, state, run_id)
         row = {
             "id": made.id,
@@ -112,7 +132,7 @@ class Manager:
             "input_schema": input_schema,
             "code": code,
             "cases": [[arguments, wanted] for arguments, wanted in kept],
-            "labels": [],
+            "labels": sorted(labels),
             "state": state,
             "run_id": run_id,
             "calls": 0,
@@ -135,7 +155,7 @@ class Manager:
     def tools(self) -> list[Tool]:
         """The live tools, each in its newest live version."""
         newest = {made.name: made for made in self.all() if made.state == "live"}
-        return [self._tool(made) for made in newest.values()]
+        return [self.tool(made) for made in newest.values()]
 
     def find(self, request: str, k: int = 3) -> list[Tool]:
         """Live tools that fit a request, best first."""
@@ -155,15 +175,26 @@ class Manager:
             if connection.execute(update(made_tools).where(where).values(values)).rowcount == 0:
                 raise UsageError("there is no such tool to change")
 
-    def _tool(self, made: Made) -> Tool:
+    def call(self, made: Made, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a made tool in the sandbox, and count whether it worked.
+
+        Raises:
+            ToolError: it failed; it may be retired by that.
+        """
+        try:
+            [value] = _run(made.name, made.code, [arguments])
+        except ToolError:
+            self._count(made, failed=True)
+            raise
+        self._count(made, failed=False)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return ToolResult(value, text, answer=text if len(text) <= 200 else "")
+
+    def tool(self, made: Made) -> Tool:
+        """A made tool as one that can be called."""
+
         def call(**arguments: Any) -> ToolResult:
-            try:
-                [value] = _run(made.name, made.code, [arguments])
-            except ToolError:
-                self._count(made, failed=True)
-                raise
-            self._count(made, failed=False)
-            return ToolResult(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            return self.call(made, arguments)
 
         return Tool(made.name, made.description, made.input_schema, call, timeout=LIMITS.seconds + 10)
 
@@ -178,6 +209,132 @@ class Manager:
             if now.failures >= FAILURES and now.success_rate <= 1 - SHARE:
                 why = f"{now.failures} of {now.calls} calls failed"
                 self._set((made_tools.c.id == made.id) & (made_tools.c.state == "live"), state="retired", why=why)
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    """Whether a result is the one of a case; numbers to nine digits."""
+    wanted = json.loads(json.dumps(wanted))
+    if isinstance(value, float) and isinstance(wanted, int | float):
+        return abs(value - wanted) <= 1e-9 * max(1.0, abs(wanted))
+    return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+
+
+def wants(name: str, code: str) -> frozenset[Label]:
+    """What code would like to reach beyond computing, by what it imports and calls.
+
+    The sandbox lets it reach nothing of that; who agrees to such a tool should know that it tries.
+
+    Raises:
+        UsageError: it is no Python, or does not define ``run``.
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"tool {name!r}: the code is no Python: {error}") from error
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in tree.body):
+        raise UsageError(f"tool {name!r}: the code must define run(...)")
+    used: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            used |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            used.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            used.add(node.func.id)
+    return frozenset(label for label, names in _REACHES.items() if used & names)
+
+
+_PARAMETER = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,30}$"},
+        "type": {"enum": ["string", "number", "integer", "boolean", "array", "object"]},
+        "about": {"type": "string", "maxLength": 120},
+    },
+    "required": ["name", "type"],
+    "additionalProperties": False,
+}
+_CASE = {
+    "type": "object",
+    "properties": {"arguments": {"type": "object"}, "result": {}},
+    "required": ["arguments", "result"],
+    "additionalProperties": False,
+}
+MAKE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z][a-z0-9_]{2,40}$", "description": "what the tool does"},
+        "description": {"type": "string", "maxLength": 300, "description": "for whoever looks for such a tool"},
+        "parameters": {"type": "array", "items": _PARAMETER, "minItems": 1, "maxItems": 8},
+        "code": {"type": "string", "description": "Python that defines run(...), standard library only"},
+        "cases": {"type": "array", "items": _CASE, "minItems": LEAST_CASES, "maxItems": 8},
+        "arguments": {"type": "object", "description": "what to call it with now"},
+    },
+    "required": ["name", "description", "parameters", "code", "cases", "arguments"],
+    "additionalProperties": False,
+}
+
+
+def make_tool(manager: Manager, *, approve: bool = False) -> Tool:
+    """The tool that makes tools: it tests one on its cases, keeps it, and calls it.
+
+    Args:
+        manager: keeps them.
+        approve: a person is asked before each.
+    """
+
+    def make(
+        name: str,
+        description: str,
+        parameters: list[dict[str, Any]],
+        code: str,
+        cases: list[dict[str, Any]],
+        arguments: dict[str, Any],
+        context: ToolContext,
+    ) -> ToolResult:
+        properties = {p["name"]: {"type": p["type"], "description": p.get("about", "")} for p in parameters}
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+        pairs = [(case["arguments"], case["result"]) for case in cases]
+        try:
+            made = manager.make(
+                name,
+                description,
+                schema,
+                code,
+                pairs,
+                run_id=context.run_id or None,
+                needs_approval=context.tainted and not approve,
+            )
+        except UsageError as error:  # the model's mistake, that it may mend
+            raise ToolError(str(error)) from error
+        if made.state == "waiting" and approve:  # the person who was asked has seen its code
+            manager.approve(name)
+        elif made.state == "waiting":
+            wanted = (
+                ", ".join(sorted(wants(name, code))) or "it was written after private or untrusted text was read"
+            )
+            raise ToolDenied(
+                f"tool {name!r} passed its cases and waits for a person's agreement ({wanted}): look at it with "
+                f"'pointwork tools export {name}', then 'pointwork tools approve made {name}'"
+            )
+        return manager.call(made, arguments)
+
+    return Tool(
+        MAKE,
+        "Write a tool where none fits: it is tested on its cases, kept for later, and called with the arguments.",
+        MAKE_SCHEMA,
+        make,
+        timeout=2 * LIMITS.seconds + 10,
+        takes_key=True,
+        needs_approval=approve,
+        call_tokens=900,
+        context_parameter="context",
+    )
 
 
 def export_python(made: Made) -> str:

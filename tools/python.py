@@ -7,7 +7,7 @@ from pointwork.tools.spec import ToolResult, tool
 _SHOWN = 20_000
 
 
-@tool(timeout=40.0)
+@tool(timeout=40.0, call_tokens=400)
 def python(code: str) -> ToolResult:
     """Run a Python program (standard library only, no network, no files) and give back what it prints.
 

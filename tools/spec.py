@@ -94,12 +94,16 @@ class ToolContext:
         memory: the run's memory, or None outside a run.
         thread: the conversation's id, or None.
         idempotency_key: the same for a repeated call, for tools with side effects.
+        run_id: of the run, empty outside one.
+        tainted: the run has read untrusted text or private data.
     """
 
     root: Path | None = None
     memory: MemoryLike | None = None
     thread: str | None = None
     idempotency_key: str = ""
+    run_id: str = ""
+    tainted: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ class Tool:
         needs_approval: a person must agree to each call.
         reconcile: asked with (idempotency key, arguments) whether an earlier call took effect: its result, or None
             if it did not. For tools that can look, but do not take keys.
+        call_tokens: what a model may need to write a call, where that is more than a few short arguments.
     """
 
     name: str
@@ -129,6 +134,7 @@ class Tool:
     timeout: float = 30.0
     takes_key: bool = False
     needs_approval: bool = False
+    call_tokens: int = 160
     reconcile: Callable[[str, dict[str, Any]], Any] | None = field(default=None, repr=False)
     model: type[BaseModel] | None = field(default=None, repr=False, compare=False)
     context_parameter: str | None = field(default=None, repr=False)
@@ -187,6 +193,11 @@ class Tool:
         return value if isinstance(value, ToolResult) else ToolResult(value, _as_text(value))
 
 
+def call_tokens(tools: Sequence[Tool]) -> int:
+    """What a model may need to write a call of one of some tools."""
+    return max((tool.call_tokens for tool in tools), default=160)
+
+
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
@@ -232,6 +243,7 @@ def tool(
     takes_key: bool = False,
     needs_approval: bool = False,
     reconcile: Callable[[str, dict[str, Any]], Any] | None = None,
+    call_tokens: int = 160,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool from a typed function.
 
@@ -260,6 +272,7 @@ def tool(
             takes_key=takes_key,
             needs_approval=needs_approval,
             reconcile=reconcile,
+            call_tokens=call_tokens,
             model=model,
             context_parameter=context_parameter,
         )

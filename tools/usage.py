@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from pointwork.embedding import Embedder
 from pointwork.store import Store
@@ -16,6 +16,8 @@ from pointwork.tools.lexical import Floats
 
 NEAREST = 200  # past requests that are looked at
 MOST = 50_000  # past requests that are kept in memory, the latest
+LONGEST = 1000  # characters of a request that are kept
+PER_REQUEST = 8  # tools of one request that are kept
 _MEANING = 0.4  # share of meaning in the likeness of two requests; the rest is their words
 _COMMON = 0.7  # share of what all requests have in common that is taken from their vectors
 _SURE = 0.4  # likeness from which a request speaks with its full weight
@@ -41,21 +43,35 @@ class Usage:
         self._mean = np.zeros(embedder.dims, np.float32)
         self._places: dict[str, NDArray[np.int32]] = {}
         self._norms: Floats = np.zeros(0, np.float32)
+        self._last = 0  # id of the last row that was taken in
         if store is not None:
-            query = select(tool_usage.c.request, tool_usage.c.tool, tool_usage.c.ok)
-            rows = store.rows(query.order_by(tool_usage.c.id.desc()).limit(MOST))
-            for row in reversed(rows):
-                self._keep(row["request"], row["tool"], row["ok"])
+            newest = select(tool_usage.c.id).order_by(tool_usage.c.id.desc()).limit(1).offset(MOST)
+            for row in store.rows(newest):  # what is too old to count need not be kept
+                self._last = row["id"]
+                with store.write() as connection:
+                    connection.execute(delete(tool_usage).where(tool_usage.c.id <= self._last))
+        self._catch_up()
 
     def add(self, request: str, tools: Sequence[str], *, ok: bool, run_id: str | None) -> None:
         """Remember."""
-        for tool in tools:
-            self._keep(request, tool, ok)
-        if self._store is not None and tools:
+        if self._store is None:
+            for tool in tools:
+                self._keep(request, tool, ok)
+        elif tools:
             now = time.time()
             rows = [{"run_id": run_id, "request": request, "tool": t, "ok": ok, "created": now} for t in tools]
             self._store.append(tool_usage, *rows)
             self._store.flush()
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take in what runs, also of other processes, have written since."""
+        if self._store is None:
+            return
+        new = select(tool_usage).where(tool_usage.c.id > self._last).order_by(tool_usage.c.id).limit(MOST)
+        for row in self._store.rows(new):
+            self._last = row["id"]
+            self._keep(row["request"], row["tool"], row["ok"])
 
     def _keep(self, request: str, tool: str, ok: bool) -> None:
         number = self._numbers.get(tool)
@@ -67,6 +83,7 @@ class Usage:
 
     def scores(self, request: str) -> dict[int, float]:
         """Tool number → how much requests like this one speak for it, at most 1."""
+        self._catch_up()
         if not self._tools:
             return {}
         if len(self._norms) < len(self._tools):
@@ -82,7 +99,9 @@ class Usage:
         best = max(found.values(), default=0.0)
         if best <= 0:
             return {}
-        sure = min(1.0, float(like.max()) / _SURE) * len(self._tools) / (len(self._tools) + _FEW)
+        likest = min(1.0, float(like.max()))
+        # few past requests say little, unless one of them is this very one
+        sure = min(1.0, likest / _SURE) * max(len(self._tools) / (len(self._tools) + _FEW), likest**3)
         return {tool: sure * max(-0.5, score / best) for tool, score in found.items()}
 
     def _refresh(self) -> None:
@@ -115,6 +134,20 @@ class Usage:
             if token in self._places:
                 products[self._places[token]] += square
         return products / (self._norms * np.float32(max(own, 1e-9) ** 0.5))
+
+
+def remember(store: Store, request: str, tools: Sequence[str], run_id: str | None) -> None:
+    """Keep that tools served a request in a run; that they did is kept once, however often it is asked."""
+    request = request.strip()[:LONGEST]
+    fresh: list[str] = []
+    for tool in list(dict.fromkeys(tools))[:PER_REQUEST]:
+        known = select(tool_usage.c.id).where(tool_usage.c.tool == tool, tool_usage.c.request == request)
+        if store.row(known.limit(1)) is None:
+            fresh.append(tool)
+    now = time.time()
+    rows = [{"run_id": run_id, "request": request, "tool": t, "ok": True, "created": now} for t in fresh]
+    if rows:
+        store.append(tool_usage, *rows)
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -1,15 +1,21 @@
-"""A tool that reads pages of the web. It is off unless allowed (``allow_web``), and reaches no private address."""
+"""A tool that reads pages of the web. It is off unless allowed, and reaches no private address that is not named.
+
+Allowed by ``[web] allow = true`` of the configuration, or ``POINTWORK_WEB=1``. What it reads is cut into passages;
+those that fit ``about`` best come first, so that a long page does not push the answer out of a prompt.
+"""
 
 import importlib
 import ipaddress
 import os
 import socket
 import time
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from pointwork.errors import ToolDenied, ToolError
-from pointwork.tools.spec import ToolResult, tool
+from pointwork.text import tokenize
+from pointwork.tools.spec import Tool, ToolResult, tool
 from pointwork.tools.threads import in_thread
 
 ALLOW = "POINTWORK_WEB"
@@ -19,27 +25,63 @@ SECONDS = 20.0
 REDIRECTS = 5
 
 
-@tool(labels=["egress", "untrusted-source"], timeout=SECONDS + 5)
-async def web(url: str) -> ToolResult:
-    """Read a public page of the web as text.
+PASSAGE = 600  # characters of a passage, about
+PASSAGES = 6
+
+
+def web_tool(*, allow: bool = False, private: Collection[str] = ()) -> Tool:
+    """The tool.
 
     Args:
-        url: its address, http or https
-
-    Raises:
-        ToolError: it can not be read, is private, too long or no text.
+        allow: without asking the environment.
+        private: ``host:port`` of servers on private addresses that may be read too; nothing else private is, also
+            not after a redirect.
     """
-    if os.environ.get(ALLOW) != "1":
-        raise ToolDenied(f"reading the web is off; to allow it, set {ALLOW}=1")
-    final, kind, body = await _fetched(url)
-    text = _as_text(kind, body)[:MAX_CHARS]
-    return ToolResult({"url": final, "text": text}, text, ((f"web:{final}", text),))
+    reachable = frozenset(private)
+
+    @tool(labels=["egress", "untrusted-source"], timeout=SECONDS + 5)
+    async def web(url: str, about: str = "") -> ToolResult:
+        """Read a public page of the web as text.
+
+        Args:
+            url: its address, http or https
+            about: what is looked for on it; what fits comes first
+
+        Raises:
+            ToolError: it can not be read, is private, too long or no text.
+        """
+        if not allow and os.environ.get(ALLOW) != "1":
+            raise ToolDenied(
+                "reading the web is off; to allow it, write allow = true under [web] in pointwork.toml, "
+                f"or set {ALLOW}=1"
+            )
+        final, kind, body = await _fetched(url, reachable)
+        text = _as_text(kind, body)[:MAX_CHARS]
+        shown = tuple((f"web:{final}", passage) for passage in _passages(text, about))
+        return ToolResult({"url": final, "text": text}, text, shown)
+
+    return web
 
 
-async def _fetched(url: str) -> tuple[str, str, bytes]:
+def _passages(text: str, about: str) -> list[str]:
+    """A text in passages, those that share most words with what is looked for first."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if found and len(found[-1]) + len(line) < PASSAGE:
+            found[-1] += "\n" + line
+        else:
+            found += [line[n : n + PASSAGE] for n in range(0, len(line), PASSAGE)] or []
+    words = set(tokenize(about))
+    return sorted(found, key=lambda passage: -len(words & set(tokenize(passage))))[:PASSAGES]
+
+
+web = web_tool()
+
+
+async def _fetched(url: str, private: frozenset[str]) -> tuple[str, str, bytes]:
     until = time.monotonic() + SECONDS
     for _ in range(REDIRECTS + 1):
-        status, headers, body = await _once(url, until)
+        status, headers, body = await _once(url, until, private)
         if status in (301, 302, 303, 307, 308) and "location" in headers:
             url = urljoin(url, headers["location"])  # the next address is checked like the first
             continue
@@ -49,14 +91,14 @@ async def _fetched(url: str) -> tuple[str, str, bytes]:
     raise ToolError(f"more than {REDIRECTS} redirects, the last to {url}")
 
 
-async def _once(url: str, until: float) -> tuple[int, dict[str, str], bytes]:
+async def _once(url: str, until: float, private: frozenset[str]) -> tuple[int, dict[str, str], bytes]:
     import httpx2
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise ToolError(f"{url!r} is no address of a page: http or https, without a user's name")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    address = await in_thread(public_address, parts.hostname, port)
+    address = await in_thread(public_address, parts.hostname, port, private)
     # connected to the very address that was checked: a name may change its mind between two questions
     literal = f"[{address}]" if ":" in address else address
     target = parts._replace(netloc=f"{literal}:{port}", fragment="").geturl()
@@ -79,8 +121,8 @@ async def _once(url: str, until: float) -> tuple[int, dict[str, str], bytes]:
     return answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, body
 
 
-def public_address(host: str, port: int) -> str:
-    """One address of a host, all of whose addresses are public.
+def public_address(host: str, port: int, private: Collection[str] = ()) -> str:
+    """One address of a host, all of whose addresses are public, or which is named in ``private`` as host:port.
 
     Raises:
         ToolError: it has none.
@@ -90,11 +132,14 @@ def public_address(host: str, port: int) -> str:
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError) as error:
         raise ToolError(f"the host {host!r} is not known") from error
-    for text in sorted(found):
+    for text in sorted(found) if f"{host}:{port}" not in private else ():
         address = ipaddress.ip_address(text.partition("%")[0])
         mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
         if not address.is_global or address.is_multicast or (mapped is not None and not mapped.is_global):
-            raise ToolDenied(f"{host!r} is at {address}, which is no public address: it is not read")
+            raise ToolDenied(
+                f"{host!r} is at {address}, which is no public address: it is not read. "
+                f'To allow it, write private = ["{host}:{port}"] under [web] in pointwork.toml'
+            )
     return sorted(found)[0]
 
 

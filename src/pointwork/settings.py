@@ -129,6 +129,32 @@ class AgentSettings(_Strict):
     roles: tuple[str, ...] = ("worker-small", "worker-large")
 
 
+class WebSettings(_Strict):
+    """``[web]``: what the web agent may read.
+
+    Attributes:
+        allow: pages of the web, at all.
+        private: ``host:port`` of servers on private addresses that it may read too.
+    """
+
+    allow: bool = False
+    private: tuple[str, ...] = ()
+
+
+class ToolSettings(_Strict):
+    """``[tools]``: tools that the team makes itself.
+
+    Attributes:
+        make: whether an agent may write a tool where none fits; it needs a model that can write Python, so it is
+            off unless asked for.
+        approve: a person agrees to each tool before it is first used. Else only to one whose code wants more than
+            to compute, or which was written in a run that read untrusted text or private data.
+    """
+
+    make: bool = False
+    approve: bool = False
+
+
 class McpSettings(_Strict):
     """``[mcp.<name>]``: a foreign MCP server whose tools the team may use.
 
@@ -184,6 +210,8 @@ class Settings(_Strict):
     run: RunSettings = RunSettings()
     budget: BudgetSettings = BudgetSettings()
     training: TrainingSettings = TrainingSettings()
+    web: WebSettings = WebSettings()
+    tools: ToolSettings = ToolSettings()
     mcp: dict[str, McpSettings] = Field(default_factory=dict[str, McpSettings])
     agents: tuple[AgentSettings, ...] = ()
     agents_from: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")

@@ -12,6 +12,7 @@ from pointwork.cli.team import open_team
 from pointwork.errors import UsageError
 
 if TYPE_CHECKING:
+    from pointwork.agents import Team
     from pointwork.mcp_servers.principals import Caller
     from pointwork.mcp_servers.server import AgentServer
     from pointwork.tools import Tool
@@ -39,7 +40,10 @@ def serve(
     agents: Annotated[
         str | None, typer.Option(help="Agents to offer, with commas between; default: all. 'team' is one of them.")
     ] = None,
-    tools: Annotated[str, typer.Option(help="Tools to offer as they are, with commas between.")] = "",
+    tools: Annotated[
+        str,
+        typer.Option(help="Tools to offer as they are, with commas between; 'made' is all that the team wrote."),
+    ] = "",
     root: Annotated[
         Path, typer.Option(help="The folder that agents may read. Nothing outside it is read.")
     ] = Path(),
@@ -73,7 +77,7 @@ def serve(
         options = Options(
             agents=None if chosen is None else tuple(name for name in chosen if name != "team"),
             whole=chosen is None or "team" in chosen,
-            tools=_tools(tools),
+            tools=_tools(tools, team),
             callers=callers,
             max_runs=max_runs,
         )
@@ -94,11 +98,15 @@ def _callers(token: str | None, token_file: Path | None) -> "tuple[Caller, ...]"
     return (one_token(token),) if token else ()
 
 
-def _tools(names: str) -> "tuple[Tool, ...]":
+def _tools(names: str, team: "Team") -> "tuple[Tool, ...]":
     from pointwork.tools import builtin_tools
+    from pointwork.tools.making import Manager
 
-    known = builtin_tools()
     asked = [name.strip() for name in names.split(",") if name.strip()]
+    made = {tool.name: tool for tool in Manager(team.store).tools()} if asked else {}
+    known = {**made, **builtin_tools()}
+    if "made" in asked:
+        asked = [name for name in asked if name != "made"] + [name for name in made if name not in asked]
     unknown = [name for name in asked if name not in known]
     if unknown:
         raise UsageError(f"no tool {', '.join(unknown)}; there are {', '.join(known)}")

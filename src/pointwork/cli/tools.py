@@ -13,8 +13,12 @@ from pointwork.settings import FILE_NAME, McpSettings, load
 
 if TYPE_CHECKING:
     from pointwork.mcp_servers.hub import Hub
+    from pointwork.tools.making import Manager
 
 app = typer.Typer(help="Tools, and foreign MCP servers that bring more.", invoke_without_command=True)
+
+# What 'approve' calls the tools that the team wrote; no MCP server can be called so.
+MADE = "made"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Server = Annotated[str, typer.Argument(help="Name of the server in pointwork.toml.")]
@@ -85,6 +89,8 @@ def add(
     """Add a foreign MCP server to pointwork.toml: start it, show its tools, and agree to them as they are now."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise UsageError(f"a server's name has letters, digits, '_' and '-', not {name!r}")
+    if name == MADE:
+        raise UsageError(f"{MADE!r} means the tools that the team wrote; call the server something else")
     if name in load().mcp:
         raise UsageError(f"pointwork.toml has an MCP server {name!r} already; remove it first")
     given: dict[str, Any] = {"url": url, "token_env": token_env} if url else {}
@@ -124,13 +130,97 @@ def approve(
     names: Annotated[list[str] | None, typer.Argument(help="Its tools; all if none is named.")] = None,
     json: Json = False,
 ) -> None:
-    """Agree to tools of a server as they are now: after they changed, or though their description is odd."""
+    """Agree to tools of a server as they are now: after they changed, or though their description is odd.
+
+    The server 'made' is the team itself: its tools are those that it wrote (see 'pointwork tools made').
+    """
+    if server == MADE:
+        _approve_made(names or [], json)
+        return
     hub = _hub(trust_first=False)
     try:
         done = hub.run(hub.approve(server, names or None))
     finally:
         hub.close()
     print_json({"server": server, "tools": done}) if json else out.print(f"{server}: agreed to {', '.join(done)}")
+
+
+@app.command("made", epilog="Example: [bold]pointwork tools made --json[/bold]")
+def made(json: Json = False) -> None:
+    """List the tools that the team wrote itself, with their versions and how often they worked."""
+    rows = [
+        {
+            "name": each.name,
+            "version": each.version,
+            "state": each.state,
+            "run_id": each.run_id,
+            "calls": each.calls,
+            "success_rate": round(each.success_rate, 3),
+            "description": each.description,
+            "why": each.why,
+        }
+        for each in _manager().all()
+    ]
+    if json:
+        print_json(rows)
+        return
+    shown = [
+        (r["name"], str(r["version"]), r["state"], str(r["calls"]), f"{r['success_rate']:.0%}", r["description"])
+        for r in rows
+    ]
+    heads = ("name", "version", "state", "calls", "worked", "what it does")
+    table(heads, shown, "no tools were made; to allow it: make = true under [tools] in pointwork.toml")
+
+
+@app.command(
+    "export",
+    epilog="Examples: [bold]pointwork tools export --out made[/bold]  "
+    "[bold]pointwork tools export count_vowels > count_vowels.py[/bold]",
+)
+def export(
+    name: Annotated[str | None, typer.Argument(help="A tool that was made; without it all live ones.")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Folder to write NAME.py into.")] = None,
+    json: Json = False,
+) -> None:
+    """Write out tools that the team made as plain Python that checks itself: on stdout, or into a folder."""
+    from pointwork.tools.making import export_python
+
+    newest = {
+        each.name: each for each in _manager().all() if name == each.name or (not name and each.state == "live")
+    }
+    if name and not newest:
+        raise UsageError(f"no tool {name!r} was made; see: pointwork tools made")
+    written: list[str] = []
+    for each in newest.values():
+        if folder is None:
+            out.print(export_python(each), markup=False, highlight=False, soft_wrap=True, end="")
+            continue
+        path = folder / f"{each.name}.py"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(export_python(each), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"can not write {path}: {error.strerror}") from error
+        written.append(str(path))
+    if folder is not None:
+        print_json({"written": written}) if json else out.print("\n".join(written) or "no live tools to write")
+
+
+def _approve_made(names: list[str], json: bool) -> None:
+    manager = _manager()
+    waiting = [each.name for each in manager.all() if each.state == "waiting"]
+    for name in (agreed := names or sorted(set(waiting))):
+        manager.approve(name)
+    print_json({"server": MADE, "tools": agreed}) if json else out.print(
+        f"agreed to {', '.join(agreed) or 'nothing'}"
+    )
+
+
+def _manager() -> "Manager":
+    from pointwork.store import default_url, open_store
+    from pointwork.tools.making import Manager
+
+    return Manager(open_store(load().store or default_url()))
 
 
 @app.command("remove", epilog="Example: [bold]pointwork tools remove time[/bold]")
