@@ -109,7 +109,7 @@ class Manager:
         if not name.isidentifier() or not description.strip():
             raise UsageError(f"a made tool needs a Python name and a description, not {name!r}")
         if len({json.dumps(dict(arguments), sort_keys=True) for arguments, _ in cases}) < LEAST_CASES:
-            raise UsageError(f"tool {name!r}: at least {LEAST_CASES} different cases are needed to believe it")
+            raise UsageError(f"tool {name!r}: at least {LEAST_CASES} cases, all different, are needed")
         labels = wants(name, code)
         earlier = [made for made in self.all() if made.name == name]
         same = next((made for made in earlier if made.code == code and made.state != "retired"), None)

@@ -232,6 +232,7 @@ def tool(
     takes_key: bool = False,
     needs_approval: bool = False,
     reconcile: Callable[[str, dict[str, Any]], Any] | None = None,
+    call_tokens: int = 160,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     fn: Callable[..., Any] | None = None,

@@ -128,7 +128,7 @@ def test_the_web_is_refused(store: Store, site: str, path: str, web: dict[str, A
     assert client.requests == []
 
 
-VOWELS = {
+VOWELS: dict[str, Any] = {
     "name": "count_vowels",
     "description": "Count the vowels of a text.",
     "parameters": [{"name": "text", "type": "string"}],

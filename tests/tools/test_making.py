@@ -60,8 +60,8 @@ def test_the_life_of_a_made_tool(store: Store, tmp_path: Path) -> None:
 @needs_sandbox
 def test_what_fails_its_cases_is_not_kept(store: Store) -> None:
     manager = Manager(store)
-    with pytest.raises(ToolError, match=r"fails a case: .*gave 1, not 2"):
-        manager.make("count_vowels", "Count.", SCHEMA, CODE, [CASES[0], ({"text": "ferry"}, 2)])
+    with pytest.raises(ToolError, match=r"fails a case: .*gave 0, not 2"):
+        manager.make("count_vowels", "Count.", SCHEMA, CODE, [CASES[0], ({"text": "sky"}, 2)])
     leak = "import socket\ndef run(text):\n    socket.create_connection(('1.1.1.1', 80), 1)\n    return 1\n"
     with pytest.raises(ToolError, match="tool 'leak' failed"):
         manager.make("leak", "Leak.", SCHEMA, leak, CASES)
@@ -107,11 +107,11 @@ def test_also_after_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     true = web_module._once  # pyright: ignore[reportPrivateUsage]
 
-    async def once(url: str, until: float) -> Any:
+    async def once(url: str, until: float, private: frozenset[str]) -> Any:
         asked.append(url)
         if len(asked) == 1:
             return 302, {"location": "http://127.0.0.1:9/secret"}, b""
-        return await true(url, until)
+        return await true(url, until, private)
 
     monkeypatch.setattr(web_module, "_once", once)
     with pytest.raises(ToolDenied, match="no public address"):
