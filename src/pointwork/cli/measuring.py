@@ -1,6 +1,7 @@
 """``pointwork bench tools`` and ``pointwork bench safety``."""
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,21 @@ from pointwork.errors import UsageError
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+class Embedder(StrEnum):
+    """What a tool index may use."""
+
+    static = "static"
+    minilm = "minilm"
+
+
 def bench_tools(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets.", envvar="POINTWORK_BENCH_DATA", show_envvar=True)
     ] = None,
     large: Annotated[bool, typer.Option(help="Also build an index of 100,000 tools.")] = True,
+    embedder: Annotated[
+        Embedder, typer.Option(help="What says what texts mean: the package's table, or MiniLM (extra 'embed').")
+    ] = Embedder.static,
     json: Json = False,
 ) -> None:
     """Measure how well the tool index finds tools, on public sets, with the same settings for all."""
@@ -24,8 +35,13 @@ def bench_tools(
 
     if data is None or not data.is_dir():
         raise UsageError("give the folder of the data sets with --data (docs/mcp.md says where each comes from)")
+    encoder = None
+    if embedder is Embedder.minilm:
+        from pointwork.sentences import SentenceEmbedder
+
+        encoder = SentenceEmbedder()
     with err.status("tools") as status:
-        found = run(data, large=large, tell=lambda what: status.update(what))
+        found = run(data, large=large, embedder=encoder, tell=lambda what: status.update(what))
     if json:
         print_json(found)
         return
