@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import func, select
 
@@ -100,7 +100,7 @@ def collect(
     report, found, valued = Report(), list[Rollout](), reward or Reward()
     for logged in _logged(store, run_ids, since):
         report.runs += 1
-        why = trouble(logged)
+        why = "drawn for an evaluation" if logged.mark().get("purpose") == "evaluation" else trouble(logged)
         scored = None if why else valued.of(facts_of(logged))
         if scored is None:
             report.dropped_runs[why or "no reward: no checker, no feedback, no judge"] += 1
@@ -117,10 +117,27 @@ def collect(
     return Data(groups, report)
 
 
-def mark(store: Store, run_id: str, task: str, *, trial: int = 0, checked: bool | None = None) -> None:
-    """Say which task a run is a trial of, and what a checker said of it; a later word replaces an earlier one."""
-    note = {MARK: {"task": task, "trial": trial, "checked": checked}}
+def mark(
+    store: Store,
+    run_id: str,
+    task: str,
+    *,
+    trial: int = 0,
+    checked: bool | None = None,
+    purpose: Literal["training", "evaluation"] = "training",
+) -> None:
+    """Say which task a run is a trial of, and what a checker said of it; a later word replaces an earlier one.
+
+    Args:
+        purpose: ``evaluation`` keeps the run out of all training.
+    """
+    note = {MARK: {"task": task, "trial": trial, "checked": checked, "purpose": purpose}}
     store.append(steps, {"run_id": run_id, "kind": "note", "input": note, "started": time.time()})
+
+
+def fault(store: Store, run_id: str) -> str:
+    """Why a run says nothing of the models that were at work in it; empty if it does."""
+    return next((trouble(logged) or "" for logged in _logged(store, [run_id], None)), "there is no such run")
 
 
 def _logged(store: Store, run_ids: Sequence[str] | None, since: float | None) -> Iterator[Logged]:

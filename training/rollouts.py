@@ -10,7 +10,6 @@ version that it was begun with in its rows; truncated importance sampling agains
 corrects for that in the loss.
 """
 
-import asyncio
 import hashlib
 import io
 import multiprocessing
@@ -27,12 +26,12 @@ from pointwork.agents import Team
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, PointworkError, UsageError
 from pointwork.models import ModelClient
-from pointwork.models.gateway import Models
+from pointwork.models.engine import hold
 from pointwork.portable import export_runs, import_runs
-from pointwork.settings import ROLES, Settings
+from pointwork.settings import Settings
 from pointwork.store import Store
-from pointwork.store.tables import decisions, models, runs
-from pointwork.training.data import collect, mark
+from pointwork.store.tables import decisions, models, runs, tool_calls
+from pointwork.training.data import fault, mark
 from pointwork.training.rewards import Checker
 
 # What a rollout's routing decisions are filed under: the team's router must not take them for its own.
@@ -71,6 +70,7 @@ class Config:
             learns nothing where it is not asked.
         budget: of one trial.
         seed: of the router's draws, together with task and trial.
+        purpose: what the runs are for; those of an evaluation are never trained on.
         clients: ready-made model clients by role (only where the executor need not send them elsewhere).
     """
 
@@ -79,6 +79,7 @@ class Config:
     readings: Literal["auto", "always", "never"] = "never"
     budget: Budget = Budget()
     seed: int = 0
+    purpose: Literal["training", "evaluation"] = "training"
     clients: Mapping[str, ModelClient] = field(default_factory=dict[str, ModelClient])
 
     def team_settings(self, seed: int) -> Settings:
@@ -144,29 +145,28 @@ def rollout(config: Config, task: Task, versions: Versions = (), trial: int = 0)
 def _run(config: Config, task: Task, versions: Versions, trial: int, store: Store, root: str) -> Trial:
     settings = config.team_settings(seed_of(config.seed, task.id, trial))
     _make_live(store, versions)
-    clients = config.clients or _clients(settings, versions)
     why, text = "", ""
-    with Team.default(config=settings, store=store, models=clients) as team:
+    with Team.default(config=settings, store=store, models=config.clients or None) as team:
         try:
             text = team.run(task.text, root=root, budget=config.budget).text
         except (ConfigError, UsageError):
             raise
         except PointworkError as error:
             why = f"{type(error).__name__}: {error}"
+        _hold(versions)
     row = store.row(select(runs.c.id))
     if row is None:
         return Trial(task.id, trial, "", "environment", why=why or "no run was begun")
     run_id = str(row["id"])
     correct = None if task.checker is None else bool(text.strip()) and task.checker.right(text)
-    mark(store, run_id, task.id, trial=trial, checked=correct)
+    mark(store, run_id, task.id, trial=trial, checked=correct, purpose=config.purpose)
     with store.write() as connection:
         connection.execute(update(decisions).values(router=ROUTER))
-    data = collect(store)
-    trouble = next((reason for reason in data.report.dropped_runs if not reason.startswith("no reward")), "")
-    outcome = "environment" if trouble or why else "done"
-    calls = data.groups[0].rollouts[0].calls if data.groups else 0
+    why = why or fault(store, run_id)
+    calls = len(store.rows(select(tool_calls.c.id)))
     line = next(iter(export_runs(store)))
-    return Trial(task.id, trial, run_id, outcome, correct, text, calls, why or trouble, line=line)
+    outcome = "environment" if why else "done"
+    return Trial(task.id, trial, run_id, outcome, correct, text, calls, why, line=line)
 
 
 def seed_of(seed: int, task: str, trial: int) -> int:
@@ -180,27 +180,22 @@ def _make_live(store: Store, versions: Versions) -> None:
             connection.execute(insert(models), [{**row, "state": "live", "parent_id": None} for row in versions])
 
 
-# Of this process: the models of the last configuration and versions, so that they are loaded once, not per trial.
-_held: dict[str, tuple[Store, Models, dict[str, ModelClient]]] = {}
+# Of this process: what keeps the last versions' models loaded between trials.
+_held: dict[Any, Callable[[], None]] = {}
 
 
-def _clients(settings: Settings, versions: Versions) -> dict[str, ModelClient]:
-    key = repr((sorted(settings.models.items()), [(row["role"], row["version"]) for row in versions]))
+def _hold(versions: Versions) -> None:
+    key = tuple((row["role"], row["version"]) for row in versions)
     if key not in _held:
+        kept = hold()
         release()
-        store = Store("sqlite://")
-        _make_live(store, versions)
-        opened = Models(settings, store)
-        _held[key] = (store, opened, {role: opened.client(role) for role in ROLES})
-    return _held[key][2]
+        _held[key] = kept
 
 
 def release() -> None:
     """Give back the models that this process keeps loaded between trials."""
     while _held:
-        _, (store, opened, _) = _held.popitem()
-        asyncio.run(opened.aclose())
-        store.close()
+        _held.popitem()[1]()
 
 
 @dataclass
@@ -224,6 +219,17 @@ class Round:
     def run_ids(self) -> list[str]:
         """Of the trials that count."""
         return [trial.run_id for trial in self.trials]
+
+
+@dataclass(frozen=True)
+class _Ticket:
+    """A trial on its way: of which round, and how often it was tried."""
+
+    task: Task
+    versions: Versions
+    number: int
+    begun: int
+    tries: int = 1
 
 
 class Collector:
@@ -252,7 +258,7 @@ class Collector:
         self._own = executor is None
         # spawned, not forked: threads and the database's connections do not survive a fork
         self._pool = executor or ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
-        self._open: dict[Future[Trial], tuple[Task, Versions, int, int, int]] = {}
+        self._open: dict[Future[Trial], _Ticket] = {}
         self._round = 0
         self._next: dict[str, int] = {}
 
@@ -262,6 +268,7 @@ class Collector:
         versions: Versions = (),
         *,
         tell: Callable[[int, int], None] = lambda _done, _all: None,
+        whole: bool = False,
     ) -> Round:
         """Try tasks, each so many times; returns when the share of these trials has ended.
 
@@ -269,6 +276,7 @@ class Collector:
             wanted: tasks and numbers of trials.
             versions: the model version to try.
             tell: told trials done, of how many.
+            whole: wait for all of them and for no others, numbered from 0: the same draws for each version.
 
         Raises:
             ConfigError, UsageError: no try can work.
@@ -276,37 +284,38 @@ class Collector:
         """
         started, now = time.perf_counter(), self._round
         self._round += 1
-        before = set(self._open)
+        waiting: set[Future[Trial]] = set() if whole else set(self._open)
         for task, count in wanted:
-            for _ in range(count):
-                number = self._next[task.id] = self._next.get(task.id, -1) + 1
-                self._submit(task, versions, number, now, 1)
-        total = sum(count for _, count in wanted)
-        needed, done, found = max(1, round(self.share * total)) if total else len(before), 0, Round()
-        while self._open and done < needed:
-            ended, _ = wait(self._open, return_when=FIRST_COMPLETED)
+            first = 0 if whole else self._next.get(task.id, 0)
+            for number in range(first, first + count):
+                waiting.add(self._submit(_Ticket(task, versions, number, now)))
+            if not whole:
+                self._next[task.id] = first + count
+        total = sum(count for _, count in wanted) or len(waiting)
+        needed, done, found = total if whole else max(1, round(self.share * total)), 0, Round()
+        while waiting and done < needed:
+            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
-                task, its, number, begun, tries = self._open.pop(future)
-                trial = future.result()
+                ticket, trial = self._open.pop(future), future.result()
                 if trial.outcome == "environment":
-                    reason = trial.why.split(":")[0] or "unknown"
-                    found.environment[reason] = found.environment.get(reason, 0) + 1
-                    if tries < TRIES:
-                        self._submit(task, its, number, begun, tries + 1)
+                    found.environment[trial.why] = found.environment.get(trial.why, 0) + 1
+                    if ticket.tries < TRIES:
+                        waiting.add(self._submit(replace(ticket, tries=ticket.tries + 1)))
                         continue
                 else:
                     self._take_in(trial)
                     found.trials.append(trial)
-                    found.carried += begun < now
-                done += begun == now or not total
-                tell(done, needed)
-        found.late = sum(entry[3] == now for entry in self._open.values())
+                    found.carried += ticket.begun < now
+                done += ticket.begun == now or not wanted
+                tell(min(done, needed), needed)
+        found.late = sum(ticket.begun == now for ticket in self._open.values())
         found.seconds = time.perf_counter() - started
         return found
 
-    def _submit(self, task: Task, versions: Versions, number: int, begun: int, tries: int) -> None:
-        future = self._pool.submit(rollout, self.config, task, versions, number)
-        self._open[future] = (task, versions, number, begun, tries)
+    def _submit(self, ticket: "_Ticket") -> Future[Trial]:
+        future = self._pool.submit(rollout, self.config, ticket.task, ticket.versions, ticket.number)
+        self._open[future] = ticket
+        return future
 
     def _take_in(self, trial: Trial) -> None:
         """At once: what has ended is kept, whatever happens to the rest."""

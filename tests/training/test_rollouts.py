@@ -3,6 +3,7 @@
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,16 @@ def test_a_trials_numbers_go_on_and_so_do_its_seeds(store: Store) -> None:
         numbers = [trial.trial for _ in range(2) for trial in collector.round([(TASK, 2)]).trials]
     assert sorted(numbers) == [0, 1, 2, 3]
     assert len({seed_of(0, "sum", number) for number in numbers}) == 4
+
+
+def test_runs_of_an_evaluation_are_never_trained_on(store: Store) -> None:
+    config = replace(scripted(right), purpose="evaluation", temperature=None)
+    with Collector(store, config, executor=ThreadPoolExecutor(1)) as collector:
+        numbers = [[trial.trial for trial in collector.round([(TASK, 2)], whole=True).trials] for _ in range(2)]
+    assert numbers == [[0, 1], [0, 1]]
+    data = collect(store)
+    assert data.groups == ()
+    assert dict(data.report.dropped_runs) == {"drawn for an evaluation": 4}
 
 
 def test_the_worker_is_plain_data_and_a_plain_function(tmp_path: Path) -> None:

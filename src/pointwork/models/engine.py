@@ -208,6 +208,20 @@ def acquire(options: EngineOptions, prepare: Callable[[], object]) -> Engine:
         return engine
 
 
+def hold() -> Callable[[], None]:
+    """Keep the engines that are in use now loaded when their users give them back; the function it gives ends that."""
+    with _registry_lock:
+        held = list(_engines.values())
+        for engine in held:
+            engine.users += 1
+
+    def end() -> None:
+        while held:
+            release(held.pop())
+
+    return end
+
+
 def release(engine: Engine) -> None:
     """Give an engine back; the last user closes it. Blocks until its calls have ended."""
     with _registry_lock:

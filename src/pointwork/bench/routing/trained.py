@@ -74,9 +74,9 @@ def contexts_of(full: Full) -> Array:
 def ridge(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array]:
     """A ridge per arm on every outcome."""
     usual: Array = quality.mean(axis=0)
-    x: Array = np.column_stack((np.ones(len(contexts)), contexts))
+    x = np.column_stack((np.ones(len(contexts)), contexts)).astype(np.float64)
     gram: Array = x.T @ x + RIDGE * np.eye(len(x.T))
-    weights: Array = np.linalg.solve(gram, x.T @ (quality - usual))
+    weights = np.linalg.solve(gram, x.T @ (quality - usual)).astype(np.float64)
 
     def predict(new: Array) -> Array:
         return np.column_stack((np.ones(len(new)), new)) @ weights + usual

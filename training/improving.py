@@ -1,0 +1,343 @@
+"""The loop: collect → train → verify → publish → evaluate → promote, or roll back for a stated reason.
+
+A candidate is proved to serve (the probe of ``publication``) and measured on tasks that it was not trained on,
+beside what is live, before the role is switched to it. Until then it is live only in a store of its own, from which the
+trials of its evaluation read it: nothing goes live without the proof of its gain.
+
+Everything lies in one folder: what was collected (run ids), the trainer's checkpoints, the report. A loop that was
+killed goes on there: what was collected is not collected again, training resumes at its last checkpoint.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pointwork.errors import PublicationError, TrainingError, UsageError
+from pointwork.store import Store
+from pointwork.training.allotting import Allotment
+from pointwork.training.data import Report, collect
+from pointwork.training.proving import Verdict, compare
+from pointwork.training.rollouts import Collector, Config, Task, Trial, Versions
+from pointwork.training.samples import Group, Kind
+
+if TYPE_CHECKING:
+    from pointwork.training.publication.publisher import Publisher
+
+Tell = Callable[[str, int, int], None]
+"""Told a stage, what is done of it, of how much."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one turn of the loop does.
+
+    Attributes:
+        role: whose turns are trained. kind: the advantage estimator.
+        trials: to collect. most: of one task.
+        steps: optimiser steps. groups: of a step. rate: learning rate. rank: of the adapter.
+        evaluations: of each held-out task, by the candidate and by what is live.
+        least: held-out tasks below which no gain can be proved.
+        share: part of a round's trials that it waits for.
+        seed: of everything drawn.
+    """
+
+    role: str = "worker-small"
+    kind: Kind = "group"
+    trials: int = 64
+    most: int = 8
+    steps: int = 8
+    groups: int = 8
+    rate: float = 1e-4
+    rank: int = 16
+    evaluations: int = 1
+    least: int = 20
+    share: float = 1.0
+    seed: int = 0
+
+
+@dataclass
+class Outcome:
+    """How a turn of the loop ended.
+
+    Attributes:
+        promoted: the candidate is live. reason: why, or why not.
+        version: its name, where it came so far. live: what serves the role now; None: the base.
+        collected: the report of the data. training: figures of the last step. verdict: of the evaluation.
+        seconds: of each stage.
+    """
+
+    promoted: bool = False
+    reason: str = ""
+    version: str = ""
+    live: str | None = None
+    collected: dict[str, Any] = field(default_factory=dict[str, Any])
+    training: dict[str, Any] = field(default_factory=dict[str, Any])
+    verdict: Verdict | None = None
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return asdict(self)
+
+
+class NotPromoted(Exception):
+    """The turn ends here; the message is the reason."""
+
+
+class Loop:
+    """Turns of the loop for one role.
+
+    Args:
+        store: the record; runs go there, and the version that passes.
+        config: how tasks are tried.
+        train, held_out: tasks to learn from, and to judge by; no id may be in both.
+        plan: what a turn does.
+        folder: of this loop; one that exists is taken up.
+        publisher: makes the publisher of a store, from the turns that were collected.
+        base: the weights that are trained, as ``LocalModel.load`` takes them.
+        workers: processes for trials. collector: a ready-made one, which is not closed here.
+        tell: told what goes on.
+
+    Raises:
+        UsageError: a task is in both sets, or there are none to learn from.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        config: Config,
+        train: Sequence[Task],
+        held_out: Sequence[Task],
+        plan: Plan,
+        folder: Path,
+        publisher: "Callable[[Store, Sequence[Group]], Publisher]",
+        *,
+        base: str | Path = "embedded",
+        workers: int = 1,
+        collector: Collector | None = None,
+        tell: Tell = lambda _stage, _done, _all: None,
+    ) -> None:
+        both = {task.id for task in train} & {task.id for task in held_out}
+        if both or not train:
+            raise UsageError(
+                f"task {min(both)!r} is among those to learn from and among those to judge by"
+                if both
+                else "there are no tasks to learn from"
+            )
+        self.store, self.config, self.plan, self.folder = store, config, plan, folder
+        self._train, self._held_out = list(train), list(held_out)
+        self._publisher, self._base, self._tell = publisher, base, tell
+        self._own = collector is None
+        self._collector = collector or Collector(store, config, workers=workers, share=plan.share)
+        self.allotment = Allotment()
+
+    def close(self) -> None:
+        """Stop the workers."""
+        if self._own:
+            self._collector.close()
+
+    def __enter__(self) -> "Loop":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def turn(self) -> Outcome:
+        """One turn.
+
+        Raises:
+            TrainingError, StoreError, ConfigError: it could not be ended. Nothing was switched; the same folder
+                goes on where it was.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        outcome = Outcome()
+        try:
+            groups = self._timed(outcome, "collect", lambda: self._collect(outcome))
+            adapter = self._timed(outcome, "train", lambda: self._fit(groups, outcome))
+            staged = self._timed(outcome, "verify", lambda: self._stage(adapter, groups, outcome))
+            verdict: Verdict = self._timed(outcome, "evaluate", lambda: self._evaluate(staged))
+            outcome.verdict = verdict
+            if not verdict.passed:
+                raise NotPromoted(verdict.reason)
+            self._timed(outcome, "publish", lambda: self._go_live(adapter, groups, outcome))
+        except (NotPromoted, PublicationError) as why:
+            outcome.reason = str(why)
+            self._keep_refused(outcome)
+        else:
+            outcome.promoted = True
+            outcome.reason = verdict.reason
+        live = self._live()
+        outcome.live = None if live is None else str(live["version"])
+        self._write("report.json", outcome.as_json())
+        return outcome
+
+    def _timed(self, outcome: Outcome, stage: str, work: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        self._tell(stage, 0, 0)
+        try:
+            return work()
+        finally:
+            outcome.seconds[stage] = round(time.perf_counter() - started, 2)
+
+    # collect
+
+    def _collect(self, outcome: Outcome) -> tuple[Group, ...]:
+        kept: dict[str, Any] | None = self._read("collected.json")
+        if kept is None:
+            planned = self.allotment.plan([t.id for t in self._train], self.plan.trials, most=self.plan.most)
+            wanted = [(task, planned[task.id]) for task in self._train if planned[task.id]]
+            if not wanted:
+                raise NotPromoted("every task always ends alike: there is nothing to learn from")
+            done = self._collector.round(wanted, self._versions(), tell=lambda n, of: self._tell("collect", n, of))
+            for trial in done.trials:
+                self.allotment.add(trial.task, bool(trial.correct))
+            kept = {"runs": done.run_ids, "late": done.late, "environment": done.environment}
+            self._write("collected.json", kept)
+        data = collect(self.store, roles=[self.plan.role], run_ids=kept["runs"])
+        outcome.collected = {**data.report.as_json(), "late": kept["late"], "environment": kept["environment"]}
+        _teaches(data.report, self.plan.role)
+        return data.groups
+
+    def _versions(self) -> Versions:
+        """What is live now, of all roles."""
+        from sqlalchemy import select
+
+        from pointwork.store.tables import models
+
+        rows = self.store.rows(select(models).where(models.c.state == "live", models.c.path.is_not(None)))
+        return tuple(rows)
+
+    def _live(self) -> Mapping[str, Any] | None:
+        return next((row for row in self._versions() if row["role"] == self.plan.role), None)
+
+    # train
+
+    def _fit(self, groups: Sequence[Group], outcome: Outcome) -> Path:
+        from pointwork.training.loop import Settings, Shuffled
+        from pointwork.training.model import LocalModel, Lora
+        from pointwork.training.trainer import GRPOTrainer
+
+        plan, live = self.plan, self._live()
+        lora = Lora(plan.rank, 2 * plan.rank)
+        parent = None if live is None else Path(live["path"])
+        model = LocalModel.load(self._base, lora=None if parent else lora, adapter=parent, seed=plan.seed)
+        useful = [group for group in groups if any(rollout.turns for rollout in group.rollouts)]
+        trainer = GRPOTrainer(
+            model,
+            Shuffled(useful, plan.groups, seed=plan.seed),
+            Settings(steps=plan.steps, lr=plan.rate, save_every=max(1, plan.steps // 4), seed=plan.seed),
+            self.folder / "training",
+            kind=plan.kind,
+            roles=[plan.role],
+            temperature=self.config.temperature or 1.0,
+            callbacks=[lambda trainer, _: self._tell("train", trainer.step, plan.steps)],
+            show=False,
+        )
+        report = trainer.fit()
+        outcome.training = {"steps": report.steps, "stopped": report.stopped, **report.metrics}
+        if report.stopped == "interrupted":
+            raise TrainingError(
+                f"interrupted after {report.steps} steps; the same command goes on in {self.folder}"
+            )
+        if report.alarm:
+            raise NotPromoted(report.alarm)
+        if not report.metrics.get("tokens"):
+            raise NotPromoted("the last step had nothing to train on: all its groups ended alike")
+        return report.folder / "final"
+
+    # verify, evaluate, publish
+
+    def _stage(self, adapter: Path, groups: Sequence[Group], outcome: Outcome) -> Versions:
+        """The candidate, proved to serve, as it would be live: in a store of its own."""
+        staging = Store("sqlite://")
+        try:
+            others = [row for row in self._versions() if row["role"] != self.plan.role]
+            live = self._live()
+            if live is not None:
+                self._copy(staging, live)
+            publisher = self._publisher(staging, groups)
+            done = publisher.publish(adapter, self.plan.role)
+            outcome.version = done.version
+            row = publisher.versions.live(self.plan.role)
+            assert row is not None
+            return (*others, row)
+        finally:
+            staging.close()
+
+    @staticmethod
+    def _copy(staging: Store, row: Mapping[str, Any]) -> None:
+        from sqlalchemy import insert
+
+        from pointwork.store.tables import models
+
+        with staging.write() as connection:
+            connection.execute(insert(models), [{**row, "parent_id": None}])
+
+    def _evaluate(self, staged: Versions) -> Verdict:
+        if not self._held_out:
+            return Verdict(False, "there are no held-out tasks to judge it by")
+        # as in use: greedy, with the readings that the configuration allows
+        config = replace(
+            self.config, temperature=None, readings=self.config.settings.run.readings, purpose="evaluation"
+        )
+        found: list[dict[str, list[float]]] = []
+        for versions in (self._versions(), staged):
+            with_it = [(task, self.plan.evaluations) for task in self._held_out]
+            trials = self._tried(config, with_it, versions)
+            scores: dict[str, list[float]] = {}
+            for trial in trials:
+                scores.setdefault(trial.task, []).append(float(bool(trial.correct)))
+            found.append(scores)
+        return compare(found[0], found[1], least=self.plan.least, seed=self.plan.seed)
+
+    def _tried(self, config: Config, wanted: Sequence[tuple[Task, int]], versions: Versions) -> list[Trial]:
+        before = self._collector.config
+        self._collector.config = config
+        try:
+            trials = self._collector.round(
+                wanted, versions, tell=lambda n, of: self._tell("evaluate", n, of), whole=True
+            ).trials
+        finally:
+            self._collector.config = before
+        return trials
+
+    def _go_live(self, adapter: Path, groups: Sequence[Group], outcome: Outcome) -> None:
+        assert outcome.verdict is not None
+        metrics = {"verdict": asdict(outcome.verdict), "training": outcome.training}
+        outcome.version = (
+            self._publisher(self.store, groups).publish(adapter, self.plan.role, metrics=metrics).version
+        )
+        self.allotment.age()
+
+    def _keep_refused(self, outcome: Outcome) -> None:
+        verdict = None if outcome.verdict is None else asdict(outcome.verdict)
+        self._write("refused.json", {"version": outcome.version, "reason": outcome.reason, "verdict": verdict})
+
+    # what stays on the disk
+
+    def _write(self, name: str, value: Any) -> None:
+        part = self.folder / f"{name}.part"
+        part.write_text(json.dumps(value, indent=1, default=str) + "\n", encoding="utf-8")
+        part.replace(self.folder / name)
+
+    def _read(self, name: str) -> Any:
+        try:
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+
+def _teaches(report: Report, role: str) -> None:
+    """Refuse data that nothing can be learnt from, and say why."""
+    if not report.rollouts:
+        dropped = ", ".join(f"{why}: {count}" for why, count in report.dropped_runs.items())
+        raise NotPromoted(f"no rollout can be used ({dropped or 'there are none'})")
+    if not report.turns.get(role):
+        raise NotPromoted(f"role {role!r} wrote nothing in {report.rollouts} rollouts: it was not asked")
+    if not report.mixed:
+        raise NotPromoted(
+            f"all {report.groups} tasks ended alike in all their trials: there is nothing to learn from"
+        )
