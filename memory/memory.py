@@ -7,15 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
 from pointwork.memory.items import Cost, Item, Recall, item_of
 from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, load
-from pointwork.memory.policy import DEFAULT, StaticTiers, TierPolicy, TierRequest
+from pointwork.memory.policy import DEFAULT, ROLE, StaticTiers, TierPolicy, TierRequest
 from pointwork.store import Store, open_store
-from pointwork.store.tables import memory_items, memory_usage
+from pointwork.store.tables import memory_items, memory_usage, models
 from pointwork.text import count_tokens_estimate, tokenize
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Memory:
     Args:
         store: an SQLAlchemy URL, an open ``Store``, or None for one in memory. What is missing is created.
         tiers: how recall works unless told otherwise: one tier for all modules (``"low"``), module -> tier, or a
-            policy that picks them per question. None: Mid, which needs no model either.
+            policy that picks them per question. None: what ``train tiers`` made live in this store, else Mid.
         embedder: turns texts into vectors for the tiers that use them; None: the static one of the package.
 
     Raises:
@@ -54,12 +54,19 @@ class Memory:
         self._embedder = embedder
         self._rows = Episodic(self.store)
         self._policy = _policy(DEFAULT if tiers is None else tiers)
+        if tiers is None:
+            self._policy = _promoted(self.store) or self._policy
         self._found: tuple[Index, Texts] | None = None
         self._unwritten = 0  # rows added by this memory since its index was last brought up to date
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         return f"Memory({self.store.url!r})"
+
+    @property
+    def policy(self) -> TierPolicy:
+        """What picks the tiers unless a recall says otherwise."""
+        return self._policy
 
     def __len__(self) -> int:
         """How many entries there are; a long text counts once."""
@@ -312,6 +319,17 @@ def _policy(tiers: Tiers) -> TierPolicy:
         _chosen(policy.tiers, load())
         return policy
     return tiers
+
+
+def _promoted(store: Store) -> TierPolicy | None:
+    """The learned policy that is live in a store."""
+    query = select(models.c.metrics).where(models.c.role == ROLE, models.c.state == "live")
+    row = store.row(query.order_by(models.c.created.desc()).limit(1))
+    if row is None:
+        return None
+    from pointwork.memory.learned import NetworkTiers
+
+    return NetworkTiers.from_json(row["metrics"] or {})
 
 
 def _chosen(tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:

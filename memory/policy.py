@@ -32,6 +32,10 @@ class TierRequest:
 DEFAULT = "mid"
 
 
+# Under this name the table ``models`` has the learned policies of a store; the live one is what recall does.
+ROLE = "memory-tiers"
+
+
 class TierPolicy(Protocol):
     """Picks a tier per module and runs nothing; a learned one goes live only through the promotion gate."""
 

@@ -1,8 +1,8 @@
 """The loop: collect → train → verify → publish → evaluate → promote, or roll back for a stated reason.
 
 A candidate is proved to serve (the probe of ``publication``) and measured on tasks that it was not trained on,
-beside what is live, before the role is switched to it. Until then it is live only in a store of its own, from which the
-trials of its evaluation read it: nothing goes live without the proof of its gain.
+beside what is live, before the role is switched to it. Until then it is live only in a store of its own, from which
+the trials of its evaluation read it: nothing goes live without the proof of its gain.
 
 Everything lies in one folder: what was collected (run ids), the trainer's checkpoints, the report. A loop that was
 killed goes on there: what was collected is not collected again, training resumes at its last checkpoint.
@@ -20,6 +20,7 @@ from pointwork.store import Store
 from pointwork.training.allotting import Allotment
 from pointwork.training.data import Report, collect
 from pointwork.training.proving import Verdict, compare
+from pointwork.training.reading import Tokenizer
 from pointwork.training.rollouts import Collector, Config, Task, Trial, Versions
 from pointwork.training.samples import Group, Kind
 
@@ -98,7 +99,9 @@ class Loop:
         folder: of this loop; one that exists is taken up.
         publisher: makes the publisher of a store, from the turns that were collected.
         base: the weights that are trained, as ``LocalModel.load`` takes them.
+        runs: ids of runs that are in the store already, to learn from instead of collecting.
         workers: processes for trials. collector: a ready-made one, which is not closed here.
+        tokenizer: for turns of which no server gave the tokens; None leaves those out.
         tell: told what goes on.
 
     Raises:
@@ -116,12 +119,14 @@ class Loop:
         publisher: "Callable[[Store, Sequence[Group]], Publisher]",
         *,
         base: str | Path = "embedded",
+        runs: Sequence[str] | None = None,
         workers: int = 1,
         collector: Collector | None = None,
+        tokenizer: Tokenizer | None = None,
         tell: Tell = lambda _stage, _done, _all: None,
     ) -> None:
         both = {task.id for task in train} & {task.id for task in held_out}
-        if both or not train:
+        if both or not (train or runs):
             raise UsageError(
                 f"task {min(both)!r} is among those to learn from and among those to judge by"
                 if both
@@ -130,6 +135,10 @@ class Loop:
         self.store, self.config, self.plan, self.folder = store, config, plan, folder
         self._train, self._held_out = list(train), list(held_out)
         self._publisher, self._base, self._tell = publisher, base, tell
+        self._runs: dict[str, Any] | None = None
+        if runs is not None:
+            self._runs = {"runs": list(runs), "late": 0, "environment": {}}
+        self._tokenizer = tokenizer
         self._own = collector is None
         self._collector = collector or Collector(store, config, workers=workers, share=plan.share)
         self.allotment = Allotment()
@@ -145,8 +154,11 @@ class Loop:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def turn(self) -> Outcome:
+    def turn(self, *, only_train: bool = False) -> Outcome:
         """One turn.
+
+        Args:
+            only_train: end with the trained adapter, ``training/final`` in the folder; publish nothing.
 
         Raises:
             TrainingError, StoreError, ConfigError: it could not be ended. Nothing was switched; the same folder
@@ -157,6 +169,8 @@ class Loop:
         try:
             groups = self._timed(outcome, "collect", lambda: self._collect(outcome))
             adapter = self._timed(outcome, "train", lambda: self._fit(groups, outcome))
+            if only_train:
+                raise NotPromoted(f"the adapter is in {adapter}; nothing was published")
             staged = self._timed(outcome, "verify", lambda: self._stage(adapter, groups, outcome))
             verdict: Verdict = self._timed(outcome, "evaluate", lambda: self._evaluate(staged))
             outcome.verdict = verdict
@@ -185,7 +199,7 @@ class Loop:
     # collect
 
     def _collect(self, outcome: Outcome) -> tuple[Group, ...]:
-        kept: dict[str, Any] | None = self._read("collected.json")
+        kept: dict[str, Any] | None = self._runs or self._read("collected.json")
         if kept is None:
             planned = self.allotment.plan([t.id for t in self._train], self.plan.trials, most=self.plan.most)
             wanted = [(task, planned[task.id]) for task in self._train if planned[task.id]]
@@ -196,7 +210,13 @@ class Loop:
                 self.allotment.add(trial.task, bool(trial.correct))
             kept = {"runs": done.run_ids, "late": done.late, "environment": done.environment}
             self._write("collected.json", kept)
-        data = collect(self.store, roles=[self.plan.role], run_ids=kept["runs"])
+        data = collect(
+            self.store,
+            roles=[self.plan.role],
+            run_ids=kept["runs"],
+            tokenizer=self._tokenizer,
+            imported_as=self.plan.role,
+        )
         outcome.collected = {**data.report.as_json(), "late": kept["late"], "environment": kept["environment"]}
         _teaches(data.report, self.plan.role)
         return data.groups

@@ -50,12 +50,14 @@ class Task:
         text: as a user would type it.
         checker: says whether an answer is right; None: a judge or feedback has to.
         root: the folder that agents may read; None: an empty one.
+        split: ``train``, ``held-out``, or nothing.
     """
 
     id: str
     text: str
     checker: Checker | None = None
     root: str | None = None
+    split: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from pointwork.cli import (
     runs,
     serve,
     tools,
+    train,
 )
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
@@ -73,6 +74,7 @@ app.add_typer(tools.app, name="tools")
 app.add_typer(memory.app, name="memory")
 app.add_typer(runs.app, name="runs")
 app.add_typer(router.app, name="router")
+app.add_typer(train.app, name="train")
 app.add_typer(models.app, name="models")
 bench.app.command("routing", epilog="Example: [bold]pointwork bench routing --data DIR --part classic[/bold]")(
     bench_routing.routing

@@ -74,9 +74,9 @@ def replay(
     The policy learns from the older part of the decisions and is judged on the newer. Where the log can not answer,
     it says why.
     """
-    with _opened(router) as opened, err.status("replaying …"):
+    with opened_router(router) as opened, err.status("replaying …"):
         trial = opened.replay(policy, _options(option), train=train)
-    _report(trial, json)
+    report_trial(trial, json)
     if trial.report.refused:
         raise typer.Exit(FAILED)
 
@@ -90,9 +90,9 @@ def promote(
     Its gain in quality must be above 0 at a one-sided 99 % bound, and its cost not significantly above 1.02 × the
     live one's. Else nothing changes, and the exit code is 1.
     """
-    with _opened(router) as opened, err.status("replaying …"):
+    with opened_router(router) as opened, err.status("replaying …"):
         trial = opened.promote(policy, _options(option), train=train)
-    _report(trial, json, promoting=True)
+    report_trial(trial, json, promoting=True)
     if not trial.verdict.passed:
         raise typer.Exit(FAILED)
 
@@ -100,7 +100,7 @@ def promote(
 @app.command(epilog="Example: [bold]pointwork router rollback[/bold]")
 def rollback(router: Name = "team", json: Json = False) -> None:
     """Return to the version from before the last promotion."""
-    with _opened(router) as opened:
+    with opened_router(router) as opened:
         version = opened.rollback()
         policy = opened.policy.name
     if json:
@@ -112,7 +112,7 @@ def rollback(router: Name = "team", json: Json = False) -> None:
 @app.command(epilog="Example: [bold]pointwork router versions[/bold]")
 def versions(router: Name = "team", json: Json = False) -> None:
     """List the versions of the router that are kept."""
-    with _opened(router) as opened:
+    with opened_router(router) as opened:
         rows = opened.versions()
     if json:
         print_json(rows)
@@ -125,7 +125,7 @@ def versions(router: Name = "team", json: Json = False) -> None:
 
 
 @contextmanager
-def _opened(name: str) -> Generator[Router, None, None]:
+def opened_router(name: str) -> Generator[Router, None, None]:
     """The team's router, or one made of what a log says."""
     if name == "team":
         with open_team(models=False) as team:
@@ -175,11 +175,12 @@ def _draw(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _report(trial: Trial, json: bool, *, promoting: bool = False) -> None:
+def report_trial(trial: Trial, json: bool, *, promoting: bool = False) -> None:
+    """What came of a trial."""
     verdict, report = trial.verdict, trial.report
     if json:
         plain = {"policy": trial.policy, "trained": trial.trained, "judged": trial.judged}
-        print_json(_finite({**plain, "report": asdict(report), "verdict": asdict(verdict)}))
+        print_json(finite({**plain, "report": asdict(report), "verdict": asdict(verdict)}))
         return
     out.print(f"[bold]{trial.policy}[/bold], trained on {trial.trained} decisions, judged on {trial.judged}")
     if report.refused:
@@ -208,10 +209,10 @@ def _shown(interval: Interval) -> str:
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with None in place of NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: finite(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+        return [finite(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,200 @@
+"""The loop: what ends it, what goes live, and that nothing does without the proof of its gain."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointwork.errors import PublicationError, UsageError
+from pointwork.settings import Settings
+from pointwork.store import Store
+from pointwork.training.data import mark
+from pointwork.training.improving import Loop, Outcome, Plan
+from pointwork.training.proving import compare
+from pointwork.training.publication.versions import Versions as Kept
+from pointwork.training.rollouts import Config, Round, Task, Trial, Versions
+from pointwork.training.samples import Group
+
+sys.path.append(str(Path(__file__).parent))
+from test_data import World
+
+Rule = Callable[[str, int, bool], bool]
+"""Whether a trial is correct: task, number, by the candidate?"""
+
+
+class Stub:
+    """A collector whose trials end as a rule says."""
+
+    def __init__(self, store: Store, rule: Rule) -> None:
+        self.world, self.rule = World(store, temperature=1.0), rule
+        self.config = Config(Settings())
+        self.asked: list[tuple[str, int]] = []
+
+    def round(
+        self, wanted: Sequence[tuple[Task, int]], versions: Versions = (), *, tell: Any = None, whole: bool = False
+    ) -> Round:
+        found = Round()
+        for task, count in wanted:
+            self.asked.append((task.id, count))
+            for number in range(count):
+                run, correct = self.world.run(task.text), self.rule(task.id, number, bool(versions))
+                mark(self.world.store, run, task.id, trial=number, checked=correct, purpose=self.config.purpose)
+                found.trials.append(Trial(task.id, number, run, "done", correct))
+        return found
+
+    def close(self) -> None:
+        raise AssertionError("not ours to close")
+
+
+class Quick(Loop):
+    """The loop without torch: the adapter is an empty folder."""
+
+    fits = 0
+
+    def _fit(self, groups: Sequence[Group], outcome: Outcome) -> Path:
+        self.fits += 1
+        outcome.training = {"tokens": 1.0}
+        adapter = self.folder / "adapter"
+        adapter.mkdir(exist_ok=True)
+        return adapter
+
+
+def publisher(error: str = "") -> Any:
+    """Publishes everything, or nothing."""
+
+    class Fake:
+        def __init__(self, store: Store) -> None:
+            self.versions = Kept(store)
+
+        def publish(self, adapter: Path, role: str, *, metrics: Any = None) -> Any:
+            if error:
+                raise PublicationError(error)
+            before = self.versions.live(role)
+            name = f"{role}-{self.versions.next_number(role)}"
+            kept: dict[str, Any] = {"sha256": "0" * 64, "parent": None, "metrics": metrics or {}}
+            row = self.versions.add(role, name, base="b", folder=adapter, **kept)
+            expected = None if before is None else before["id"]
+            self.versions.switch(role, row["id"], expected=expected, metrics={})
+            return SimpleNamespace(version=name)
+
+    return lambda store, groups: Fake(store)
+
+
+TRAIN = [Task(f"t{n}", f"task {n}") for n in range(3)]
+HELD = [Task(f"h{n}", f"held {n}") for n in range(20)]
+MIXED: Rule = lambda task, number, candidate: candidate or number % 2 == 0  # noqa: E731
+
+
+def loop(store: Store, folder: Path, rule: Rule, **more: Any) -> Quick:
+    plan = Plan(trials=12, evaluations=1)
+    made = {"collector": Stub(store, rule), **more}
+    held = made.pop("held_out", HELD)
+    return Quick(store, Config(Settings()), TRAIN, held, plan, folder, made.pop("publisher", publisher()), **made)
+
+
+def better(task: str, number: int, candidate: bool) -> bool:
+    return candidate if task.startswith("h") else number % 2 == 0
+
+
+def test_what_is_better_goes_live(store: Store, tmp_path: Path) -> None:
+    done = loop(store, tmp_path / "l", better).turn()
+    assert done.promoted, done.reason
+    assert done.live == done.version == "worker-small-1"
+    assert done.verdict is not None
+    assert (done.verdict.before, done.verdict.after) == (0.0, 1.0)
+    assert json.loads((tmp_path / "l" / "report.json").read_text())["promoted"] is True
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "why"),
+    [
+        (lambda task, number, candidate: number % 2 == 0, {}, "but may be"),
+        (better, {"held_out": HELD[:5]}, "too few to prove a gain, 20 are needed"),
+        (better, {"held_out": []}, "no held-out tasks"),
+        (lambda task, number, candidate: True, {}, "ended alike"),
+        (better, {"publisher": publisher("it does not serve")}, "it does not serve"),
+    ],
+)
+def test_what_is_not_proved_does_not(store: Store, tmp_path: Path, rule: Rule, more: Any, why: str) -> None:
+    done = loop(store, tmp_path, rule, **more).turn()
+    assert not done.promoted
+    assert why in done.reason
+    assert done.live is None
+    assert Kept(store).all("worker-small") == []
+    assert why in json.loads((tmp_path / "refused.json").read_text())["reason"]
+
+
+def test_the_second_version_is_measured_beside_the_first(store: Store, tmp_path: Path) -> None:
+    assert loop(store, tmp_path / "1", better).turn().promoted
+    # now a version is live in both halves of the comparison, so the stub can not tell them apart: no gain
+    again = loop(store, tmp_path / "2", lambda t, n, c: t.startswith("h") or n % 2 == 0).turn()
+    assert not again.promoted
+    assert again.live == "worker-small-1"
+    assert again.version == "worker-small-2"
+
+
+def test_a_loop_that_was_killed_does_not_collect_again(store: Store, tmp_path: Path) -> None:
+    first = loop(store, tmp_path, better)
+
+    def killed(groups: Sequence[Group], outcome: Outcome) -> Path:
+        raise KeyboardInterrupt
+
+    first._fit = killed  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(KeyboardInterrupt):
+        first.turn()
+    stub = Stub(store, better)
+    assert loop(store, tmp_path, better, collector=stub).turn().promoted
+    assert {task for task, _ in stub.asked} == {task.id for task in HELD}
+
+
+def test_runs_of_the_store_can_be_learnt_from(store: Store, tmp_path: Path) -> None:
+    stub = Stub(store, better)
+    ids = stub.round([(task, 2) for task in TRAIN]).run_ids
+    stub.asked.clear()
+    done = loop(store, tmp_path, better, collector=stub, runs=ids).turn(only_train=True)
+    assert stub.asked == []
+    assert done.collected["mixed"] == 3
+    assert "nothing was published" in done.reason
+
+
+def test_a_role_that_was_not_asked_learns_nothing(store: Store, tmp_path: Path) -> None:
+    made = loop(store, tmp_path, better)
+    made.plan = replace(made.plan, role="planner")
+    assert "'planner' wrote nothing" in made.turn().reason
+
+
+def test_tasks_to_judge_by_are_not_learnt_from(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'t0' is among those to learn from"):
+        loop(store, tmp_path, better, held_out=[TRAIN[0]])
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=20, max_size=60),
+    st.integers(0, 5),
+)
+def test_nothing_passes_whose_mean_is_not_better(pairs: list[tuple[bool, bool]], seed: int) -> None:
+    before = {str(n): [float(b)] for n, (b, _) in enumerate(pairs)}
+    after = {str(n): [float(a)] for n, (_, a) in enumerate(pairs)}
+    verdict = compare(before, after, seed=seed)
+    if verdict.passed:
+        assert verdict.after > verdict.before
+        assert verdict.low > 0
+    assert not compare(before, before, seed=seed).passed
+
+
+def test_equals_seldom_pass() -> None:
+    import numpy as np
+
+    passed = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        before, after = ({str(n): [float(v)] for n, v in enumerate(rng.random(40) < 0.5)} for _ in range(2))
+        passed += compare(before, after, seed=seed).passed
+    assert passed <= 8
