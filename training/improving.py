@@ -126,7 +126,7 @@ class Loop:
         tell: Tell = lambda _stage, _done, _all: None,
     ) -> None:
         both = {task.id for task in train} & {task.id for task in held_out}
-        if both or not (train or runs):
+        if both or (not train and runs is None):
             raise UsageError(
                 f"task {min(both)!r} is among those to learn from and among those to judge by"
                 if both

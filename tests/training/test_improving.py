@@ -84,17 +84,19 @@ def publisher(error: str = "") -> Any:
             self.versions.switch(role, row["id"], expected=expected, metrics={})
             return SimpleNamespace(version=name)
 
-    return lambda store, groups: Fake(store)
+    def make(store: Store, groups: Sequence[Group]) -> Any:
+        return Fake(store)
+
+    return make
 
 
 TRAIN = [Task(f"t{n}", f"task {n}") for n in range(3)]
 HELD = [Task(f"h{n}", f"held {n}") for n in range(20)]
-MIXED: Rule = lambda task, number, candidate: candidate or number % 2 == 0  # noqa: E731
 
 
 def loop(store: Store, folder: Path, rule: Rule, **more: Any) -> Quick:
     plan = Plan(trials=12, evaluations=1)
-    made = {"collector": Stub(store, rule), **more}
+    made: dict[str, Any] = {"collector": Stub(store, rule), **more}
     held = made.pop("held_out", HELD)
     return Quick(store, Config(Settings()), TRAIN, held, plan, folder, made.pop("publisher", publisher()), **made)
 
@@ -112,13 +114,25 @@ def test_what_is_better_goes_live(store: Store, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "l" / "report.json").read_text())["promoted"] is True
 
 
+def no_better(task: str, number: int, candidate: bool) -> bool:
+    return number % 2 == 0
+
+
+def always(task: str, number: int, candidate: bool) -> bool:
+    return True
+
+
+def half(task: str, number: int, candidate: bool) -> bool:
+    return task.startswith("h") or number % 2 == 0
+
+
 @pytest.mark.parametrize(
     ("rule", "more", "why"),
     [
-        (lambda task, number, candidate: number % 2 == 0, {}, "but may be"),
+        (no_better, {}, "but may be"),
         (better, {"held_out": HELD[:5]}, "too few to prove a gain, 20 are needed"),
         (better, {"held_out": []}, "no held-out tasks"),
-        (lambda task, number, candidate: True, {}, "ended alike"),
+        (always, {}, "ended alike"),
         (better, {"publisher": publisher("it does not serve")}, "it does not serve"),
     ],
 )
@@ -134,7 +148,7 @@ def test_what_is_not_proved_does_not(store: Store, tmp_path: Path, rule: Rule, m
 def test_the_second_version_is_measured_beside_the_first(store: Store, tmp_path: Path) -> None:
     assert loop(store, tmp_path / "1", better).turn().promoted
     # now a version is live in both halves of the comparison, so the stub can not tell them apart: no gain
-    again = loop(store, tmp_path / "2", lambda t, n, c: t.startswith("h") or n % 2 == 0).turn()
+    again = loop(store, tmp_path / "2", half).turn()
     assert not again.promoted
     assert again.live == "worker-small-1"
     assert again.version == "worker-small-2"
