@@ -209,7 +209,7 @@ def acquire(options: EngineOptions, prepare: Callable[[], object]) -> Engine:
 
 
 def hold() -> Callable[[], None]:
-    """Keep the engines that are in use now loaded when their users give them back; the function it gives ends that."""
+    """Keep the engines in use loaded when their users give them back; the function that it gives ends that."""
     with _registry_lock:
         held = list(_engines.values())
         for engine in held:
