@@ -158,6 +158,21 @@ def write_gguf(adapter: str | Path, base: str | Path, out: str | Path, *, half: 
     return target
 
 
+def rescaled(adapter: str | Path, out: str | Path, times: float) -> Path:
+    """A copy of a peft adapter whose effect on each matrix is ``times`` as large: the same form, other B.
+
+    Raises:
+        TrainingError: it can not be read.
+    """
+    source, target = Path(adapter), Path(out)
+    target.mkdir(parents=True, exist_ok=True)
+    found = _tensors(source / WEIGHTS)
+    save: Any = importlib.import_module("safetensors.numpy").save_file
+    save({name: a * np.float32(times if ".lora_B" in name else 1) for name, a in found.items()}, target / WEIGHTS)
+    (target / CONFIG).write_bytes((source / CONFIG).read_bytes())
+    return target
+
+
 def permuted(rows: Array, heads: int) -> Array:
     """Rows of q or k (heads · size, columns) in llama.cpp's order: of each head, i beside i + half."""
     half = rows.shape[0] // heads // 2

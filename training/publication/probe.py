@@ -23,8 +23,8 @@ the candidates (previous version, base, this adapter at another scale) are compa
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -81,6 +81,30 @@ class Verdict:
         return self.answer == "delivered"
 
 
+def explained(
+    verdict: Verdict, server: Scores, server_base: Scores, base: Scores, suspects: Mapping[str, Scores]
+) -> Verdict:
+    """The verdict with what serves named by the suspect that explains it, if one does.
+
+    A doubled scale has not twice the effect where the effect is large; so the trainer computes what each suspect
+    would show, and the nearest is named if it leaves no more than noise, or a tenth of what there is.
+
+    Args:
+        verdict: ``not delivered``.
+        server, server_base, base: as ``judge`` had them.
+        suspects: the trainer's log-probabilities of what might serve instead, by name.
+    """
+    seen, at = _flat(server) - _flat(server_base), _flat(base)
+    left = {name: _rms(seen - (_flat(scores) - at)) for name, scores in suspects.items()}
+    if not left:
+        return verdict
+    name = min(left, key=lambda one: left[one])
+    if left[name] > min(verdict.residual, max(_EXCESS * verdict.noise, 0.1 * _rms(seen))):
+        return verdict
+    why = verdict.why.replace(f"looks like: {verdict.named}", f"looks like: {name}")
+    return replace(verdict, named=name, why=why)
+
+
 def judge(server: Scores, server_base: Scores, new: Scores, previous: Scores, base: Scores) -> Verdict:
     """Decide whether a server serves the new version.
 
@@ -130,7 +154,7 @@ def _name(seen: NDArray[np.float64], whole: NDArray[np.float64], prev: NDArray[n
     if not prev.any():
         del candidates["previous version"]
     name, expected = min(candidates.items(), key=lambda item: _rms(seen - item[1]))
-    if _rms(seen - expected) <= max(_EXCESS * noise, 0.25 * _rms(whole - expected)):
+    if _rms(seen - expected) <= max(_EXCESS * noise, 0.1 * _rms(whole - expected)):
         return name
     size = float(np.linalg.norm(seen) * np.linalg.norm(whole))
     cosine = float(seen @ whole) / size if size else 0.0
@@ -170,10 +194,14 @@ def _aligned(*scores: Scores) -> tuple[Any, ...]:
             "a probe compares the same tokens of the same texts on both sides (at least two), not "
             + " and ".join(f"{sum(one)} tokens in {len(one)} texts" for one in lengths)
         )
-    flat = [np.array([value for text in one for value in text], np.float64) for one in scores]
+    flat = [_flat(one) for one in scores]
     if not all(np.isfinite(one).all() for one in flat):
         raise UsageError("a log-probability of the probe is not finite: an adapter or a server is broken")
     return *flat, np.repeat(np.arange(len(lengths[0])), lengths[0])
+
+
+def _flat(scores: Scores) -> NDArray[np.float64]:
+    return np.array([value for text in scores for value in text], np.float64)
 
 
 def _rms(values: NDArray[np.float64]) -> float:

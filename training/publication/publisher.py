@@ -10,6 +10,7 @@ import math
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,8 +20,8 @@ from typing import Any, Protocol
 from pointwork.errors import PublicationError, UsageError
 from pointwork.store import Store
 from pointwork.store.store import Row
-from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS
-from pointwork.training.publication.probe import Scores, Verdict, judge, tokens_needed
+from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS, rescaled
+from pointwork.training.publication.probe import Scores, Verdict, explained, judge, tokens_needed
 from pointwork.training.publication.target import Probe, Target, Version, digest, file_digest
 from pointwork.training.publication.versions import Versions
 
@@ -215,22 +216,41 @@ class Publisher:
 
     def _prove(self, version: Version, parent: Row | None) -> tuple[Verdict, ...]:
         """The probe: a few texts, and all of them if they could not tell."""
-        verdicts: tuple[Verdict, ...] = ()
-        for count in sorted({min(FIRST, len(self._probes)), len(self._probes)}):
-            probes = self._probes[:count]
-            if count not in self._served_base:
-                self._served_base[count] = self.target.score(None, probes)
-            base = self._trainer(None, probes)
-            new = self._trainer(version.folder, probes)
-            previous = base if parent is None else self._trainer(Path(parent["path"]), probes)
-            served = self.target.score(version.name, probes)
-            verdicts = tuple(
-                judge(seen, seen_base, new, previous, base)
-                for seen, seen_base in zip(served, self._served_base[count], strict=True)
-            )
-            if all(verdict.answer != "indistinguishable" for verdict in verdicts):
-                break
+        verdicts = self._asked(version, parent, self._probes[:FIRST])
+        if len(self._probes) > FIRST and any(verdict.answer == "indistinguishable" for verdict in verdicts):
+            verdicts = self._asked(version, parent, self._probes)
         return verdicts
+
+    def _asked(self, version: Version, parent: Row | None, probes: Sequence[Probe]) -> tuple[Verdict, ...]:
+        served_base = self._served_base.get(len(probes))
+        if served_base is None:
+            served_base = self._served_base[len(probes)] = self.target.score(None, probes)
+        base = self._trainer(None, probes)
+        new = self._trainer(version.folder, probes)
+        previous = base if parent is None else self._trainer(Path(parent["path"]), probes)
+        both = list(zip(self.target.score(version.name, probes), served_base, strict=True))
+        verdicts = tuple(judge(seen, seen_base, new, previous, base) for seen, seen_base in both)
+        if all(verdict.answer != "not delivered" for verdict in verdicts):
+            return verdicts
+        suspects = self._suspects(version, parent, probes)
+        return tuple(
+            explained(verdict, *pair, base, suspects) if verdict.answer == "not delivered" else verdict
+            for verdict, pair in zip(verdicts, both, strict=True)
+        )
+
+    def _suspects(self, version: Version, parent: Row | None, probes: Sequence[Probe]) -> dict[str, Scores]:
+        """What might serve instead, as the trainer computes it: the base, versions before, other scales."""
+        found = {"base model": self._trainer(None, probes)}
+        if parent is not None:
+            found["previous version"] = self._trainer(Path(parent["path"]), probes)
+            older = [row for row in self.versions.all(parent["role"]) if row["state"] in ("retired", "rolled-back")]
+            found |= {f"version {row['version']}": self._trainer(Path(row["path"]), probes) for row in older[:KEPT]}
+        with tempfile.TemporaryDirectory(prefix="pointwork-") as folder:
+            for times in (2.0, 0.5):
+                copy = rescaled(version.folder, Path(folder) / str(times), times)
+                found[f"wrong scale (× {times:g})"] = self._trainer(copy, probes)
+                self._trainer.forget(copy)
+        return found
 
     def _withdraw(self, version: Version, row: Row, why: str, done: Publication | None = None) -> None:
         self.target.unload(version.name)
@@ -276,12 +296,13 @@ def _refusal(done: Publication, target: Target) -> str:
         needed = tokens_needed(worst)
         more = f"about {needed} tokens of probes would tell, or" if needed else "the step changed nothing;"
         return text + f"Publish less often ({more} train on and publish the sum of the steps)"
+    named = worst.named.partition(" (")[0]
     advice = {
         "base model": "the server ignores the adapter; see its log, and whether it runs with adapters enabled",
         "previous version": "the server kept the version before; load it under a new name, or restart the server",
-        "wrong scale": f"the scale is {worst.scale:.2f} times what was trained; compare lora_alpha and rank",
+        "wrong scale": "compare lora_alpha and rank there with those of the trainer",
         "part of it": "some of its matrices are missing there; compare the files and the modules that are adapted",
-    }.get(worst.named, "the server loaded another file than this one; compare the paths and who else publishes")
+    }.get(named, "the server loaded another file than this one; compare the paths and who else publishes")
     return text + advice[0].upper() + advice[1:]
 
 

@@ -84,6 +84,24 @@ def test_each_fault_is_found_and_named(
     assert to_fake.check("planner").version == one.version
 
 
+def test_a_scale_is_named_where_its_effect_is_not_linear(
+    to_fake: Publisher, server: FakeVllm, adapters: Adapters
+) -> None:
+    to_fake.publish(adapters(FIRST), "planner")
+    server.fault = "doubled"
+    with pytest.raises(PublicationError, match=r"wrong scale \(× 2\)"):
+        to_fake.publish(adapters((0.3, 1)), "planner")  # four nats per token
+
+
+def test_an_older_version_is_named(to_fake: Publisher, server: FakeVllm, adapters: Adapters) -> None:
+    old = to_fake.publish(adapters(FIRST), "planner")
+    to_fake.publish(adapters(FIRST, (0.04, 2)), "planner")
+    load = server._load  # pyright: ignore[reportPrivateUsage]
+    server._load = lambda name, folder: load(name, folder.with_name(old.version))  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(PublicationError, match=f"looks like: version {old.version}"):
+        to_fake.publish(adapters(FIRST, (0.04, 2), (0.04, 3)), "planner")
+
+
 def test_a_step_below_the_noise_is_not_published(to_fake: Publisher, adapters: Adapters) -> None:
     to_fake.publish(adapters(FIRST), "planner")
     with pytest.raises(PublicationError, match="Publish less often"):
