@@ -8,9 +8,10 @@ then ``done``; the agent ``answerer`` reads what was found and writes the digit.
 but ``hdpo`` is told that a call costs anything; two calls a task are enough on average.
 
 **Start.** A Llama of two layers is made from nothing and taught on demonstrations that look up most keys twice,
-now and then a key that is none of the task's business, and are wrong now and then. That is the common start of all
-estimators of a seed; each then has the same number of rollouts. Measured on tasks that none has seen, by sampling
-(as in training) and greedily. Resumable: what is done is read from the folder.
+now and then a key that is none of the task's business, and are wrong now and then. That is the common start of all;
+each estimator then has the same number of rollouts, with seeds for tasks and draws that it shares with the others.
+Measured on tasks that none has seen, by sampling (as in training) and greedily. Resumable: what is done is read
+from the folder.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import sample
 from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 
-KINDS = ("group", "dr_grpo", "gigpo", "per_agent", "hdpo")
+KINDS = ("group", "hdpo", "gigpo", "per_agent", "dr_grpo")
 END, LOOK, DONE, TASK, SEEN, CALLER, ANSWERER = range(7)
 KEYS = list(range(7, 19))
 DIGITS = list(range(19, 25))
@@ -143,10 +144,10 @@ class Rollouts:
         return groups
 
 
-def measured(model: LocalModel, count: int, temperature: float) -> dict[str, float]:
+def measured(model: LocalModel, count: int, temperature: float, seed: int) -> dict[str, float]:
     """Success, and tool calls per success, on tasks of their own."""
     episodes = [task(900_000_000 + place) for place in range(count)]
-    play(model, episodes, seed=1, temperature=temperature)
+    play(model, episodes, seed=77_000 + seed, temperature=temperature)
     successes = [episode for episode in episodes if episode.right]
     return {
         "success": len(successes) / count,
@@ -163,7 +164,7 @@ def fresh() -> LocalModel:
 
 
 def taught(folder: Path, seed: int, steps: int) -> LocalModel:
-    """The common start of a seed."""
+    """The common start of all."""
     model = fresh()
     items = [
         Sample(turn.prompt_ids, turn.completion_ids)
@@ -180,13 +181,14 @@ def taught(folder: Path, seed: int, steps: int) -> LocalModel:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
-    for seed in range(arguments.seeds):
-        start = arguments.folder / f"seed{seed}" / "start"
-        taught(start, seed, arguments.sft_steps)
-        for kind in ("start", *KINDS):
-            folder = arguments.folder / f"seed{seed}" / kind
+    start = arguments.folder / "start"
+    taught(start, 0, arguments.sft_steps)
+    for kind in ("start", *KINDS):
+        for seed in range(arguments.seeds):
+            folder = arguments.folder / kind / f"seed{seed}"
             file = folder / "measured.json"
             if not file.exists():
+                folder.mkdir(parents=True, exist_ok=True)
                 model = fresh()
                 model.restore(start / "final")
                 began = time.perf_counter()
@@ -197,8 +199,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
                     source = Rollouts(model, arguments.tasks, arguments.trials, seed)
                     GRPOTrainer(model, source, settings, folder, kind=kind).fit()
                 row = {"seed": seed, "kind": kind, "seconds": time.perf_counter() - began}
-                row["sampled"] = measured(model, arguments.held_out, 1.0)
-                row["greedy"] = measured(model, arguments.held_out, 0.0)
+                row["sampled"] = measured(model, arguments.held_out, 1.0, seed)
+                row["greedy"] = measured(model, arguments.held_out, 0.0, seed)
                 file.write_text(json.dumps(row))
             rows.append(json.loads(file.read_text()))
             print(json.dumps(rows[-1]), flush=True)
@@ -228,7 +230,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--sft-steps", type=int, default=500)
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--trials", type=int, default=8)

@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pointwork.errors import UsageError
+from pointwork.training.recipes.seal_tools import CANDIDATES, Figures, SealTools, parsed, reward
+
+GOLD = [{"api": "getA", "parameters": {"x": "Rome", "n": 3}}, {"api": "getB", "parameters": {}}]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> SealTools:
+    tools = [
+        {
+            "api_name": f"get{letter}",
+            "api_description": f"Get the {letter}.",
+            "parameters": {
+                "x": {"type": "str", "description": "The place (e.g., Rome, Oslo)"},
+                "n": {"type": "int", "description": "How many"},
+            },
+            "required": ["x"],
+        }
+        for letter in "ABCDEFGH"
+    ]
+    (tmp_path / "tool.jsonl").write_text("".join(json.dumps(tool) + "\n" for tool in tools))
+    row = {"id": "dev-1", "query": "A of Rome, and B.", "calling": [{**call, "responses": []} for call in GOLD]}
+    (tmp_path / "dev.jsonl").write_text(json.dumps(row) + "\n")
+    return SealTools(tmp_path)
+
+
+def test_candidates_hold_the_gold_ones_and_depend_on_the_request_alone(data: SealTools) -> None:
+    (request,) = data.requests("dev")
+    assert len(set(request.tools)) == CANDIDATES
+    assert {"getA", "getB"} <= set(request.tools)
+    assert data.requests("dev") == [request]
+    shown = data.prompt(request)[0]["content"]
+    assert shown.count("\n- ") == CANDIDATES
+    assert "n?: int" in shown
+    with pytest.raises(UsageError, match="test_in_domain"):
+        data.requests("test_in_domain")
+
+
+def test_the_gold_answer_is_exact(data: SealTools) -> None:
+    (request,) = data.requests("dev")
+    answer = data.example(request).messages[-1]["content"]
+    figures = Figures()
+    figures.add(answer, request.gold)
+    assert figures.report() == {"requests": 1, "valid": 1, "tool_f1": 1, "parameter_f1": 1, "exact": 1}
+    assert reward(answer, request.gold) == 1.0
+
+
+def test_figures_by_hand() -> None:
+    figures = Figures()
+    figures.add(json.dumps([{"api": "getA", "parameters": {"x": "rome", "n": 4}}]), GOLD)
+    figures.add("no JSON", GOLD)
+    found = figures.report()
+    assert found["tool_f1"] == pytest.approx(2 * 1 / (1 + 4))
+    assert found["parameter_f1"] == pytest.approx(2 * 1 / (2 + 4))
+    assert (found["valid"], found["exact"]) == (0.5, 0.0)
+
+
+def test_a_call_too_many_is_not_exact() -> None:
+    figures = Figures()
+    figures.add(json.dumps([*GOLD, GOLD[1]]), GOLD)
+    assert figures.report()["exact"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '[{"api": "a"}]', "[", '[{"api": "a", "parameters": []}]'])
+def test_what_is_no_list_of_calls(text: str) -> None:
+    assert parsed(text) is None
+    assert reward(text, GOLD) == 0.0
+
+
+def test_rewards_are_ordered() -> None:
+    half = json.dumps(GOLD[:1])
+    assert 0 < reward(half, GOLD) < reward(json.dumps(GOLD), GOLD) == 1.0
+    assert reward(json.dumps(GOLD[1:]), GOLD[1:]) == 1.0
+
+
+def test_examples_are_made_from_schemas_alone(data: SealTools) -> None:
+    made = data.generated(20, seed=1)
+    assert made == data.generated(20, seed=1)
+    for request in made:
+        for call in request.gold:
+            assert call["parameters"]["x"] in ("Rome", "Oslo")
+            assert all(str(value) in request.text for value in call["parameters"].values())
