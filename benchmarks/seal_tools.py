@@ -78,9 +78,9 @@ def main() -> None:
         sft_steps, lr=lr, warmup=min(20, sft_steps), schedule="cosine", width=2048, budget=32768 if gpu else 2048,
         save_every=50, evaluate_every=max(1, sft_steps // 6), seed=arguments.seed,
     )  # fmt: skip
-    SFTTrainer(
-        model, Shuffled(examples, batch, seed=arguments.seed), settings, folder / "sft", evaluate=exact_and_f1
-    ).fit()
+    source = Shuffled(examples, batch, seed=arguments.seed)
+    if SFTTrainer(model, source, settings, folder / "sft", evaluate=exact_and_f1).fit().stopped == "interrupted":
+        return
     model.restore(folder / "sft" / "best")
     report["sft"] = figures(model, data, test, rows, longest)
     print(json.dumps(report), flush=True)

@@ -16,7 +16,8 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 import torch
 
 from pointwork.errors import TrainingError, UsageError
-from pointwork.training import checkpoint, tensors
+from pointwork.extras import available
+from pointwork.training import checkpoint, curves, tensors
 from pointwork.training.display import Display
 from pointwork.training.memory import peak_bytes, reset_peak
 from pointwork.training.model import LocalModel
@@ -24,6 +25,7 @@ from pointwork.training.packing import Batch
 from pointwork.training.tensors import integers
 from pointwork.training.watch import Watch
 
+METRICS = "metrics.jsonl"
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -143,6 +145,10 @@ class Report:
     metrics: dict[str, float]
     folder: Path
 
+    def curves(self, points: int = 100) -> dict[str, list[list[float]]]:
+        """Curves of the run for the store: [[step, value], …] by metric."""
+        return curves.thinned(curves.read(self.folder / METRICS), points)
+
 
 class Trainer(ABC, Generic[T]):
     """One training run in one folder; ``fit`` starts it or takes it up where it was.
@@ -151,7 +157,7 @@ class Trainer(ABC, Generic[T]):
         model: is trained in place.
         source: gives the batches.
         settings: how to.
-        folder: of this run: ``checkpoints/``, ``metrics.jsonl``, ``best/`` and ``final/`` (weights).
+        folder: of this run: ``checkpoints/``, ``metrics.jsonl``, ``curves.png``, weights ``best/`` and ``final/``.
         evaluate: held-out metric of the model as it is, higher is better; must not draw from global random states.
         callbacks: called after each step with the trainer and the step's metrics, before the checkpoint.
         show: progress bar and live table on stderr; None: if it is a terminal.
@@ -222,6 +228,8 @@ class Trainer(ABC, Generic[T]):
                     break
         if stopped != "interrupted":
             self.model.save(self.folder / "final")
+        if available("matplotlib"):
+            curves.draw(curves.read(self.metrics_file), self.folder / "curves.png", title=self.folder.name)
         watch = self.watch
         return Report(
             self.step, stopped, watch.best, watch.best_step, watch.alarm, dict(self._metrics), self.folder
@@ -290,7 +298,7 @@ class Trainer(ABC, Generic[T]):
     @property
     def metrics_file(self) -> Path:
         """One JSON object per step."""
-        return self.folder / "metrics.jsonl"
+        return self.folder / METRICS
 
     def _log(self, metrics: Mapping[str, float]) -> None:
         with self.metrics_file.open("a", encoding="utf-8") as stream:

@@ -1,12 +1,16 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pointwork.errors import UsageError
 from pointwork.training.recipes.seal_tools import CANDIDATES, Figures, SealTools, parsed, reward
 
-GOLD = [{"api": "getA", "parameters": {"x": "Rome", "n": 3}}, {"api": "getB", "parameters": {}}]
+GOLD: list[dict[str, Any]] = [
+    {"api": "getA", "parameters": {"x": "Rome", "n": 3}},
+    {"api": "getB", "parameters": {}},
+]
 
 
 @pytest.fixture
@@ -24,7 +28,11 @@ def data(tmp_path: Path) -> SealTools:
         for letter in "ABCDEFGH"
     ]
     (tmp_path / "tool.jsonl").write_text("".join(json.dumps(tool) + "\n" for tool in tools))
-    row = {"id": "dev-1", "query": "A of Rome, and B.", "calling": [{**call, "responses": []} for call in GOLD]}
+    row: dict[str, Any] = {
+        "id": "dev-1",
+        "query": "A of Rome, and B.",
+        "calling": [{**call, "responses": []} for call in GOLD],
+    }
     (tmp_path / "dev.jsonl").write_text(json.dumps(row) + "\n")
     return SealTools(tmp_path)
 

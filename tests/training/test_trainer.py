@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
 from pointwork.errors import TrainingError, UsageError  # noqa: E402
+from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
 from pointwork.training.loop import Settings, Shuffled, Trainer  # noqa: E402
 from pointwork.training.model import LocalModel, Lora  # noqa: E402
@@ -89,6 +90,9 @@ def test_training_learns_on_policy(tmp_path: Path) -> None:
     rewards = [line["reward"] for line in lines(tmp_path)[1:]]
     assert report.stopped == "finished"
     assert report.best == 1.0 > lines(tmp_path)[0]["held_out"]
+    assert [step for step, _ in report.curves()["held_out"]] == list(range(0, 31, 3))
+    if available("matplotlib"):
+        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert sum(rewards[-8:]) / 8 > sum(rewards[:8]) / 8 + 0.1
 
 

@@ -66,7 +66,7 @@ class SealTools:
         """With candidates that depend on ``name`` alone."""
         draw = random.Random(name)
         gold = tuple({"api": call["api"], "parameters": dict(call["parameters"])} for call in calls)
-        shown = list(dict.fromkeys(call["api"] for call in gold))
+        shown = list(dict.fromkeys(str(call["api"]) for call in gold))
         while len(shown) < CANDIDATES:
             other = draw.choice(self._names)
             if other not in shown:
