@@ -52,6 +52,7 @@ def make(
     lr: float = 6e-4,
     seed: int = 0,
     most: int = 1500,
+    limit: int | None = None,
     show: bool | None = None,
 ) -> Made:
     """Train a role's adapter; Ctrl-C keeps what is done, and the same call goes on.
@@ -62,13 +63,14 @@ def make(
         base: the model (``LocalModel.load``).
         epochs: passes over the examples.
         lr: peak learning rate.
+        limit: only so many examples, and so many held out: to see that it works.
         show: a progress bar; None: on a terminal.
 
     Raises:
         UsageError: GSM8K is not in ``data``.
         TrainingError: see ``Trainer.fit``.
     """
-    taught, held_out = tasks(role, data, seed=seed, most=most)
+    taught, held_out = (part[:limit] for part in tasks(role, data, seed=seed, most=most))
     model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed)
     source = Shuffled([task.example for task in taught], BATCH, seed=seed)
     steps = max(1, round(epochs * source.steps_per_epoch))

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pointwork.models import weights
 from pointwork.models.adapters import CARD, FILE, adapters_dir
 from pointwork.training.bases import directory_of
 from pointwork.training.publication.gguf_lora import write_gguf
@@ -19,13 +18,16 @@ _DATA = {
 }
 
 
-def ship(made: Made, folder: Path | None = None, measured: dict[str, Any] | None = None) -> Path:
+def ship(
+    made: Made, folder: Path | None = None, measured: dict[str, Any] | None = None, base: str = "embedded"
+) -> Path:
     """Write a role's adapter where the package looks for it, with its card.
 
     Args:
-        made: what ``make`` gave; its base must be the embedded model.
+        made: what ``make`` gave.
         folder: of all roles' adapters; default: the package's own.
         measured: what else the card should say, such as the starter suite with and without.
+        base: the model that it was trained on; what ships is for the embedded one.
 
     Returns:
         The card.
@@ -35,12 +37,12 @@ def ship(made: Made, folder: Path | None = None, measured: dict[str, Any] | None
     """
     place = (folder or adapters_dir()) / made.role
     place.mkdir(parents=True, exist_ok=True)
-    file = write_gguf(made.folder, directory_of("embedded"), place / FILE)
+    file = write_gguf(made.folder, directory_of(base), place / FILE)
     digest = file_digest(file)
     told = {key: value for key, value in asdict(made).items() if key not in ("folder", "stopped", "base")}
     card = {
         "version": f"{made.role}-{digest[:12]}",
-        "base": weights.SMOLLM2_135M.name,
+        "base": made.base,
         "sha256": digest,
         "licence": "Apache-2.0",
         "form": "LoRA, rank 16, alpha 32, on all linear layers, 16-bit",

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pointwork.cli import train_model
+from pointwork.cli import train_model, train_recipe
 from pointwork.cli.output import FAILED, err, out, print_json, table
 from pointwork.cli.router import finite, opened_router, report_trial
 
@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 app.command("model", epilog=train_model.MODEL)(train_model.model)
 app.command("loop", epilog=train_model.LOOP)(train_model.loop)
+app.command("recipe", epilog=train_recipe.EPILOG)(train_recipe.recipe)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]

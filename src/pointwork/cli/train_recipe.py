@@ -1,0 +1,59 @@
+"""``pointwork train recipe``: the adapters that come with the package, made again."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pointwork.cli.output import out, print_json
+from pointwork.errors import UsageError
+
+EPILOG = "Example: [bold]pointwork train recipe planner --out planner[/bold]"
+
+
+def recipe(
+    role: Annotated[str, typer.Argument(help="planner or worker-small.")],
+    folder: Annotated[Path, typer.Option("--out", help="Gets checkpoints, curves and the adapter (final).")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with gsm8k/train.jsonl, for worker-small; without: our own problems."),
+    ] = None,
+    epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the examples.")] = 2.0,
+    rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 6e-4,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many examples: to see that it works.")] = None,
+    ship: Annotated[bool, typer.Option(help="Put it where the package looks for it, with its card.")] = False,
+    base: Annotated[str, typer.Option(help="A Hugging Face folder or .gguf file instead.")] = "embedded",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Train a role's adapter on worked examples, and say what it is worth on those that it never saw.
+
+    Ctrl-C keeps what is done; the same command goes on. To bring it into use: pointwork models publish.
+    """
+    from pointwork.training.recipes.making import make
+    from pointwork.training.recipes.shipping import ship as put
+
+    if role not in ("planner", "worker-small"):
+        raise UsageError(f"there is no recipe for the role {role!r}; there are planner and worker-small")
+    made = make(
+        cast(Role, role),
+        folder,
+        data=data,
+        base=base,
+        epochs=epochs,
+        lr=rate,
+        seed=seed,
+        limit=limit,
+        show=not json,
+    )
+    card = put(made, base=base) if ship and made.stopped == "finished" else None
+    if json:
+        print_json({**asdict(made), "card": None if card is None else str(card)})
+        return
+    out.print(
+        f"{made.role}: {made.examples} examples, {made.epochs:g} epochs, {made.stopped}; right on {made.held_out} "
+        f"held-out examples {made.before:.0%} → {made.after:.0%}; adapter in {made.folder}"
+    )
+    if card is not None:
+        out.print(f"shipped: {card}")
