@@ -10,13 +10,13 @@ from typing import Any
 from pointwork.agents import examples
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.readings import Reading, moments, sentences, spans, tables
+from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import Wanted, wanted
 from pointwork.agents.spec import Example, Prepared, asked_words
 from pointwork.errors import ToolError
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, builtin_tools, passages
-from pointwork.tools.calculator import evaluate_text
 from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, years_of
 from pointwork.tools.table_loading import Source
 
@@ -69,52 +69,8 @@ _SPELLED = re.compile(
 )
 
 
-_PRICED = re.compile(
-    r"^\W*what\s+(?:is|does|would|will)\s+(?P<n>\d[\d,.]*\d|\d)(?:\s+(?!at\b)\w+)?\s+(?:cost\s+|come\s+to\s+)?at\s+[$€£]?"
-    r"(?P<price>\d[\d,.]*\d|\d)\s*(?:\w+\s+)?(?:an?|per|each|apiece)\b",
-    re.IGNORECASE,
-)
-_THING = re.compile(
-    r"(?<=\d)\s+(?!(?:of|off|to|in|into|as|and|plus|minus|times|divided|by|mod|percent|per)\b)([a-z]+)\b",
-    re.IGNORECASE,
-)
-
-
-def _expression(text: str) -> str:
-    """The expression that a text is, without words for what is counted (``12 crowns * 3``); empty if it is none."""
-    if evaluate_text(text) is not None:
-        return text
-    priced = _PRICED.match(text)
-    if priced:
-        return f"{priced['n']} * {priced['price']}"
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    bare = _THING.sub(lambda match: match[0] if moments.unit_of(match[1]) is not None else "", text)
-    return bare if evaluate_text(bare) is not None else ""
-
-
-_MORE_THAN = re.compile(
-    r"^\W*(?:is|are|does|do)\s+(?P<a>.+?)\s+(?:(?P<more>more|greater|larger|bigger|higher)|less|smaller|lower|fewer)\s+than\s+"
-    r"(?P<b>.+?)\W*$",
-    re.IGNORECASE,
-)
-
-
-def _side(text: str) -> str:
-    return _expression(text) or (text if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", text) else "")
-
-
-def _comparison(text: str) -> str:
-    """``Is 17 times 23 more than 400?`` as a difference that is above 0 if so; empty if it is no such question."""
-    match = _MORE_THAN.match(text)
-    sides = (_side(match["a"]), _side(match["b"])) if match is not None else ("", "")
-    if match is None or not all(sides):
-        return ""
-    first, second = sides if match["more"] else sides[::-1]
-    return f"({first}) - ({second})"
-
-
 async def fits_calculator(text: str, _: ToolContext) -> float:
-    if _expression(text) or _comparison(text):
+    if expression_of(text) or comparison_of(text):
         return 1.0
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
@@ -130,10 +86,10 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
 
 
 async def prepare_calculator(text: str, _: ToolContext) -> Prepared:
-    expression = _expression(text)
+    expression = expression_of(text)
     if expression:
         return Prepared(call=("calculate", {"expression": expression}))
-    if difference := _comparison(text):
+    if difference := comparison_of(text):
         return Prepared(call=("calculate", {"expression": difference}), yes_no=True)
     plain = _PLAIN_CONVERSION.match(text)
     if plain and re.fullmatch(r"-?[\d.,]+", plain["value"]):  # a bare number has the unit that is asked for

@@ -37,7 +37,7 @@ def recipe(
     if role not in ("planner", "worker-small"):
         raise UsageError(f"there is no recipe for the role {role!r}; there are planner and worker-small")
     made = make(
-        cast(Role, role),
+        role,
         folder,
         data=data,
         base=base,
