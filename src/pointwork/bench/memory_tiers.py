@@ -10,7 +10,8 @@ import numpy as np
 
 from pointwork.bench.memory import Row, filled
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
-from pointwork.memory.learned import ARMS, LearnedTiers, Outcome, gate
+from pointwork.extras import available
+from pointwork.memory.learned import ARMS, LearnedTiers, NetworkTiers, Outcome, gate
 from pointwork.memory.modules import available_tiers
 from pointwork.memory.policy import TierRequest
 
@@ -39,15 +40,26 @@ def measure(data: Path, limit: int | None = None) -> Iterator[Row]:
     for seed in range(SEEDS):
         some = random.Random(seed).sample(seen, len(seen) * 4 // 5)
         rows = [Outcome(q.request, arm, q.quality[arm], q.seconds[arm]) for q in some for arm in ARMS]
-        policy = LearnedTiers.trained(rows, PRICE)
-        chosen = [policy.arm(q.request) for q in new]
-        row = _row(f"learned, seed {seed}", new, chosen)
-        for arm in ARMS:
-            row.values[f"share {arm}"] = chosen.count(arm) / len(chosen)
-        worth = [q.quality[a] - PRICE * q.seconds[a] for q, a in zip(new, chosen, strict=True)]
-        static = [q.quality["mid"] - PRICE * q.seconds["mid"] for q in new]
-        row.values["gate"] = float(gate(worth, static))
-        yield row
+        policies: dict[str, LearnedTiers | NetworkTiers] = {"learned": LearnedTiers.trained(rows, PRICE)}
+        if available("torch"):
+            policies["network"] = _network(some, seed)
+        for name, policy in policies.items():
+            chosen = [policy.arm(q.request) for q in new]
+            row = _row(f"{name}, seed {seed}", new, chosen)
+            for arm in ARMS:
+                row.values[f"share {arm}"] = chosen.count(arm) / len(chosen)
+            worth = [q.quality[a] - PRICE * q.seconds[a] for q, a in zip(new, chosen, strict=True)]
+            static = [q.quality["mid"] - PRICE * q.seconds["mid"] for q in new]
+            row.values["gate"] = float(gate(worth, static))
+            yield row
+
+
+def _network(some: Sequence[Asked], seed: int) -> NetworkTiers:
+    """As ``pointwork train tiers`` makes it."""
+    from pointwork.training.policies import Recipe
+    from pointwork.training.tiers import Measured, train_tiers
+
+    return train_tiers([Measured(q.request, q.quality, q.seconds) for q in some], PRICE, Recipe(seed=seed))
 
 
 def _asked(one: Set, questions: Sequence[object]) -> list[Asked]:
