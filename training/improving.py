@@ -236,6 +236,7 @@ class Loop:
     # train
 
     def _fit(self, groups: Sequence[Group], outcome: Outcome) -> Path:
+        from pointwork.training.advantages import advantages
         from pointwork.training.loop import Settings, Shuffled
         from pointwork.training.model import LocalModel, Lora
         from pointwork.training.trainer import GRPOTrainer
@@ -244,7 +245,12 @@ class Loop:
         lora = Lora(plan.rank, 2 * plan.rank)
         parent = None if live is None else Path(live["path"])
         model = LocalModel.load(self._base, lora=None if parent else lora, adapter=parent, seed=plan.seed)
-        useful = [group for group in groups if any(rollout.turns for rollout in group.rollouts)]
+        # a step on tasks that always end alike would be an empty one
+        useful = [groups[index] for index in advantages(groups, plan.kind).kept]
+        if not useful:
+            raise NotPromoted(
+                f"no task has trials that {plan.kind!r} can tell apart: there is nothing to learn from"
+            )
         trainer = GRPOTrainer(
             model,
             Shuffled(useful, plan.groups, seed=plan.seed),
@@ -264,8 +270,6 @@ class Loop:
             )
         if report.alarm:
             raise NotPromoted(report.alarm)
-        if not report.metrics.get("tokens"):
-            raise NotPromoted("the last step had nothing to train on: all its groups ended alike")
         return report.folder / "final"
 
     # verify, evaluate, publish
@@ -357,7 +361,3 @@ def _teaches(report: Report, role: str) -> None:
         raise NotPromoted(f"no rollout can be used ({dropped or 'there are none'})")
     if not report.turns.get(role):
         raise NotPromoted(f"role {role!r} wrote nothing in {report.rollouts} rollouts: it was not asked")
-    if not report.mixed:
-        raise NotPromoted(
-            f"all {report.groups} tasks ended alike in all their trials: there is nothing to learn from"
-        )

@@ -78,6 +78,15 @@ def test_tokens_spell_the_answer(gguf: Path) -> None:
     assert len(completion.prompt_ids) == completion.prompt_tokens
 
 
+def test_an_answer_whose_tokens_are_not_all_told_has_none(gguf: Path) -> None:
+    # each of these characters is several tokens, of which llama.cpp tells one
+    schema = {"type": "object", "properties": {"s": {"const": "÷é"}}, "required": ["s"]}
+    completion = chat(small(gguf), ChatRequest(ask("Say s."), schema=schema, max_tokens=40, logprobs=True))
+    assert completion.text == '{"s":"÷é"}'
+    assert completion.token_ids is None
+    assert completion.logprobs is None
+
+
 def test_greedy_is_repeatable_and_seeds_matter(gguf: Path) -> None:
     client = small(gguf)
 

@@ -145,6 +145,7 @@ class EmbeddedClient:
 
         With a schema, decoding is constrained to JSON without white space that satisfies it. Log-probabilities
         are the model's own, before temperature and constraint; the token that ends the answer is not among them.
+        There are none for an answer with a character of several tokens, of which llama.cpp does not tell all.
 
         Raises:
             UsageError: the request makes no sense.
@@ -221,15 +222,19 @@ class EmbeddedClient:
             raise _failure(self._name, answer.error)
         if answer.finish is None or answer.usage is None:
             raise ProviderError(f"{self._name} ended without an answer; the engine was closed?", retryable=True)
+        # llama.cpp leaves out tokens that are only a part of a character (÷ is two): better none than a gap. The
+        # token that ends an answer is never among them.
+        generated = int(answer.usage["completion_tokens"])
+        whole = request.logprobs and generated - len(answer.ids) == (answer.finish == "stop")
         return Completion(
             text="".join(answer.parts),
             prompt_tokens=int(answer.usage["prompt_tokens"]),
-            completion_tokens=int(answer.usage["completion_tokens"]),
+            completion_tokens=generated,
             finish=answer.finish,
             model=self._name,
             version=self.version,
-            token_ids=tuple(answer.ids) if request.logprobs else None,
-            logprobs=tuple(answer.logprobs) if request.logprobs else None,
+            token_ids=tuple(answer.ids) if whole else None,
+            logprobs=tuple(answer.logprobs) if whole else None,
             prompt_ids=answer.prompt_ids,
             seconds=seconds,
         )
