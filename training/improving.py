@@ -170,7 +170,9 @@ class Loop:
             groups = self._timed(outcome, "collect", lambda: self._collect(outcome))
             adapter = self._timed(outcome, "train", lambda: self._fit(groups, outcome))
             if only_train:
-                raise NotPromoted(f"the adapter is in {adapter}; nothing was published")
+                raise NotPromoted(
+                    f"the adapter is in {adapter}; nothing was published ('pointwork models publish' does that)"
+                )
             staged = self._timed(outcome, "verify", lambda: self._stage(adapter, groups, outcome))
             verdict: Verdict = self._timed(outcome, "evaluate", lambda: self._evaluate(staged))
             outcome.verdict = verdict
