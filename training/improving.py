@@ -201,17 +201,7 @@ class Loop:
     # collect
 
     def _collect(self, outcome: Outcome) -> tuple[Group, ...]:
-        kept: dict[str, Any] | None = self._runs or self._read("collected.json")
-        if kept is None:
-            planned = self.allotment.plan([t.id for t in self._train], self.plan.trials, most=self.plan.most)
-            wanted = [(task, planned[task.id]) for task in self._train if planned[task.id]]
-            if not wanted:
-                raise NotPromoted("every task always ends alike: there is nothing to learn from")
-            done = self._collector.round(wanted, self._versions(), tell=lambda n, of: self._tell("collect", n, of))
-            for trial in done.trials:
-                self.allotment.add(trial.task, bool(trial.correct))
-            kept = {"runs": done.run_ids, "late": done.late, "environment": done.environment}
-            self._write("collected.json", kept)
+        kept: dict[str, Any] = self._runs or self._read("collected.json") or self._tried_now()
         data = collect(
             self.store,
             roles=[self.plan.role],
@@ -222,6 +212,27 @@ class Loop:
         outcome.collected = {**data.report.as_json(), "late": kept["late"], "environment": kept["environment"]}
         _teaches(data.report, self.plan.role)
         return data.groups
+
+    def _tried_now(self) -> dict[str, Any]:
+        """Trials of the tasks, less those that an earlier process of this folder has brought home."""
+        begun = self._read("begun.json")
+        if begun is None:
+            begun = {"at": time.time()}
+            self._write("begun.json", begun)
+        own = {task.id for task in self._train}
+        there = [group for group in collect(self.store, since=begun["at"]).groups if group.task in own]
+        have = {group.task: len(group.rollouts) for group in there}
+        planned = self.allotment.plan([t.id for t in self._train], self.plan.trials, most=self.plan.most)
+        wanted = [(t, planned[t.id] - have.get(t.id, 0)) for t in self._train if planned[t.id] > have.get(t.id, 0)]
+        if not wanted and not there:
+            raise NotPromoted("every task always ends alike: there is nothing to learn from")
+        done = self._collector.round(wanted, self._versions(), tell=lambda n, of: self._tell("collect", n, of))
+        for trial in done.trials:
+            self.allotment.add(trial.task, bool(trial.correct))
+        before = [rollout.run_id for group in there for rollout in group.rollouts]
+        kept = {"runs": [*before, *done.run_ids], "late": done.late, "environment": done.environment}
+        self._write("collected.json", kept)
+        return kept
 
     def _versions(self) -> Versions:
         """What is live now, of all roles."""

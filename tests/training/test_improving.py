@@ -167,6 +167,21 @@ def test_a_loop_that_was_killed_does_not_collect_again(store: Store, tmp_path: P
     assert {task for task, _ in stub.asked} == {task.id for task in HELD}
 
 
+def test_trials_that_had_ended_before_a_kill_are_not_made_again(store: Store, tmp_path: Path) -> None:
+    class Killed(Stub):
+        def round(self, wanted: Any, versions: Versions = (), *, tell: Any = None, whole: bool = False) -> Round:
+            super().round([(TRAIN[0], 3)], versions)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        loop(store, tmp_path, better, collector=Killed(store, better)).turn()
+    stub = Stub(store, better)
+    done = loop(store, tmp_path, better, collector=stub).turn()
+    assert done.promoted
+    assert done.collected["rollouts"] == 12
+    assert sum(count for task, count in stub.asked if task.startswith("t")) == 9
+
+
 def test_runs_of_the_store_can_be_learnt_from(store: Store, tmp_path: Path) -> None:
     stub = Stub(store, better)
     ids = stub.round([(task, 2) for task in TRAIN]).run_ids

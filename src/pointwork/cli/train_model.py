@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pointwork.cli.output import FAILED, err, out, print_json, table
+from pointwork.cli.output import FAILED, STOPPED, err, out, print_json, table
 from pointwork.errors import UsageError
 from pointwork.settings import ROLES, Settings
 from pointwork.store import Store
@@ -251,6 +251,9 @@ def _loop(
                 tell=tell,
             ) as made:
                 yield made, publishing
+    except KeyboardInterrupt:
+        err.print(f"stopped; nothing was switched. The same command with --out {asked.folder} goes on")
+        raise typer.Exit(STOPPED) from None
     finally:
         publishing.close()
 
