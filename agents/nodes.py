@@ -79,7 +79,7 @@ class Nodes:
                 understood = await standalone(state["task"], turns, chat)
                 asked, about = understood or asked, "" if understood else turns[-1].question
                 known = [] if understood and not leans_back(understood) else known
-            trained = services.is_trained("planner")
+            trained = services.is_trained("planner", run_id)
             small = services.is_small("planner") and not trained
             planner = Planner(services.capabilities(), fits, chat, services.settings.planner, small, trained)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())

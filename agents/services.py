@@ -192,9 +192,10 @@ class Services:
         """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""
         return bool(getattr(self.models.client(role), "small", False))
 
-    def is_trained(self, role: str) -> bool:
-        """Whether an adapter serves a role: it was trained for what the role is asked."""
-        return bool(getattr(self.models.client(role), "version", ""))
+    def is_trained(self, role: str, run_id: str | None) -> bool:
+        """Whether an adapter serves a role in a run: it was trained for what the role is asked."""
+        made = getattr(self.models.client(role), "version", "")  # of a client that somebody opened with an adapter
+        return bool(made) or self.models.adapter(role, run_id) is not None
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""

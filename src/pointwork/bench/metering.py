@@ -7,7 +7,7 @@ from typing import Any
 
 from pointwork.budgets import to_usd
 from pointwork.models import ChatRequest, Completion, Message, ModelClient, Price
-from pointwork.models.gateway import Models
+from pointwork.models.gateway import Models, open_for
 from pointwork.models.structured import SchemaViolation
 from pointwork.settings import ROLES, Settings
 from pointwork.store import Store
@@ -106,12 +106,22 @@ class Meters:
     ) -> None:
         self._store = Store("sqlite://")
         self._models = Models(settings, self._store, clients)
+        self._adapted: list[ModelClient] = []
         meters: dict[int, Metered] = {}
         self.by_role: dict[str, Metered] = {}
         for role in ROLES:
-            client = self._models.client(role)
+            client = self._client(settings, role)
             # roles of one model share its client, so they share the meter: arms are told apart by the model's name
             self.by_role[role] = meters.setdefault(id(client), Metered(client, price or client.price))
+
+    def _client(self, settings: Settings, role: str) -> ModelClient:
+        """The base model's client, or one with the role's adapter, as a run takes it."""
+        adapter = self._models.adapter(role)
+        if adapter is None:
+            return self._models.client(role)
+        client = open_for(settings.model_for(role), adapter)
+        self._adapted.append(client)
+        return client
 
     def take(self) -> Usage:
         """What all models together used since the last time."""
@@ -122,5 +132,7 @@ class Meters:
 
     async def aclose(self) -> None:
         """Close the models that were opened here."""
+        for client in self._adapted:
+            await client.aclose()
         await self._models.aclose()
         self._store.close()

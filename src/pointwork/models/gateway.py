@@ -85,22 +85,29 @@ class Models:
     def _open(self, wanted: ModelSettings) -> ModelClient:
         known = self._opened.get(wanted.model)
         if known is None:
-            known = self._opened[wanted.model] = _opened(wanted, None)
+            known = self._opened[wanted.model] = open_for(wanted, None)
         return known
+
+    def adapter(self, role: str, run_id: str | None = None) -> Adapter | None:
+        """The adapter that serves a role, in this run or for the next: published, or of the package; None without.
+
+        Raises:
+            ConfigError: the package's own adapter is damaged.
+        """
+        if self._clients or not self._settings.adapters:
+            return None
+        return self._adapter_of(role, run_id)
 
     async def _serving(self, role: str, run_id: str | None) -> ModelClient:
         """The client that answers: with the adapter that was live when the run first asked, if there is one."""
-        base = self.client(role)
-        if self._clients or not self._settings.adapters:
-            return base
-        adapter = self._adapter_of(role, run_id)
+        base, adapter = self.client(role), self.adapter(role, run_id)
         if adapter is None:
             return base
         with self._lock:
             mine = self._adapted.setdefault(role, {})
             client = mine.get(adapter.version)
             if client is None:
-                client = mine[adapter.version] = _opened(self._settings.model_for(role), adapter)
+                client = mine[adapter.version] = open_for(self._settings.model_for(role), adapter)
             # runs that began before a switch end with the version that they began with
             old = [mine.pop(version) for version in list(mine)[:-_KEPT] if version != adapter.version]
         for one in old:
@@ -289,7 +296,12 @@ class Models:
             await client.aclose()
 
 
-def _opened(wanted: ModelSettings, adapter: Adapter | None) -> ModelClient:
+def open_for(wanted: ModelSettings, adapter: Adapter | None) -> ModelClient:
+    """A client for a role's model, with an adapter or without.
+
+    Raises:
+        ConfigError: the model is not understood, or its key is missing.
+    """
     from pointwork.models import open_client
 
     key = None
