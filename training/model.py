@@ -24,8 +24,9 @@ from pointwork.training.packing import Batch, Sample, pack
 from pointwork.training.tensors import floats, integers, read_safetensors, recomputed, seeded
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-# Trained tokens whose logits are held at a time: 2048 × 49,152 in fp32 are 0.4 GB.
-CHUNK = 2048
+# Trained tokens whose logits are held at a time, by device: 512 × 49,152 in fp32 are 0.1 GB, and the backward pass
+# wants that several times.
+CHUNK = {"cuda": 512, "cpu": 128}
 
 
 @dataclass(frozen=True)
@@ -187,9 +188,10 @@ class LocalModel:
             states = states.reshape(-1, states.shape[-1])[batch.source]
             head = self.causal.get_output_embeddings()
             parts: list[tuple[Tensor, Tensor]] = []
-            for start in range(0, len(batch.targets), CHUNK):
-                inputs = (states[start : start + CHUNK], head, batch.targets[start : start + CHUNK], temperature)
-                several = len(batch.targets) > CHUNK and torch.is_grad_enabled()
+            size = CHUNK.get(self.device.type, 128)
+            for start in range(0, len(batch.targets), size):
+                inputs = (states[start : start + size], head, batch.targets[start : start + size], temperature)
+                several = len(batch.targets) > size and torch.is_grad_enabled()
                 # The logits are by far the largest tensor of a small model: remade in the backward pass.
                 parts.append(recomputed(_token_scores, *inputs) if several else _token_scores(*inputs))
         logprobs, entropy = zip(*parts, strict=True)

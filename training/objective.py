@@ -19,7 +19,7 @@ The denominators are those of the whole optimiser step (``Totals``), so that a s
 in many micro-batches have the same gradient.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -66,6 +66,10 @@ class Totals:
     sequences: int
 
 
+# Of ``Stats``, what does not add over micro-batches.
+_MAXIMA = ("ratio_max", "gap_max")
+
+
 @dataclass
 class Stats:
     """Sums over trained tokens; they add over micro-batches. ``report`` makes means of them.
@@ -92,15 +96,12 @@ class Stats:
     capped: float = 0.0
     gap: float = 0.0
     gap_max: float = 0.0
-    _maxima: tuple[str, ...] = field(default=("ratio_max", "gap_max"), repr=False, compare=False)
 
     def add(self, other: "Stats") -> None:
         """Take another micro-batch in."""
         for name in vars(self):
-            if name.startswith("_"):
-                continue
             mine, others = getattr(self, name), getattr(other, name)
-            setattr(self, name, max(mine, others) if name in self._maxima else mine + others)
+            setattr(self, name, max(mine, others) if name in _MAXIMA else mine + others)
 
     def report(self) -> dict[str, float]:
         """Loss, and means per token: entropy (nat), KL, ratio, clip rate; of the served ones, weight, gap (nat)."""
