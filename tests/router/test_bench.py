@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pointwork.bench.routing import sets
-from pointwork.bench.routing.parts import apgr, roles
+from pointwork.bench.routing.lines import apgr
+from pointwork.bench.routing.parts import roles
 from pointwork.bench.routing.sets import Full, mixes
 from pointwork.bench.routing.streams import orders, stream
 from pointwork.cli.app import app

@@ -2,43 +2,19 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pointwork.bench.memory_rows import Row, filled
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
-from pointwork.memory import Entry, Memory
+from pointwork.memory import Entry
 from pointwork.memory.bm25 import BM25
 from pointwork.text import count_tokens_estimate, tokenize
 
 KS = (5, 10, 20)
 BUDGETS = (250, 500, 1000, 2000)
 PARTS = ("locomo", "hotpot", "budget", "poison", "tiers")
-
-
-@dataclass(slots=True)
-class Row:
-    """One line of the report: what was measured, of which system, and its numbers with 95 % intervals."""
-
-    part: str
-    system: str
-    what: str
-    n: int
-    values: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {
-            "part": self.part,
-            "system": self.system,
-            "what": self.what,
-            "n": self.n,
-            **self.values,
-            "interval_95": {name: list(bounds) for name, bounds in self.intervals.items()},
-        }
 
 
 def measure(data: Path, parts: Sequence[str] = PARTS, limit: int | None = None) -> Iterator[Row]:
@@ -64,17 +40,6 @@ def measure(data: Path, parts: Sequence[str] = PARTS, limit: int | None = None) 
         from pointwork.bench import memory_tiers
 
         yield from memory_tiers.measure(data, limit)
-
-
-def filled(one: Set, extra: Sequence[Entry] = ()) -> Memory:
-    """A memory in memory with the entries of a set, those that are besides spread among them."""
-    memory = Memory()
-    entries = list(one.entries)
-    places = random.Random(0)
-    for entry in extra:
-        entries.insert(places.randrange(len(entries) + 1), entry)
-    memory.add_many(entries)
-    return memory
 
 
 def plain_bm25(one: Set) -> "BM25[str]":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pointwork.bench.memory import Row
+from pointwork.bench.memory_rows import Row
 from pointwork.errors import UsageError
 from pointwork.extras import require
 

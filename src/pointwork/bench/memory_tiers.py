@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pointwork.bench.memory import Row, filled
+from pointwork.bench.memory_rows import Row, filled
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
 from pointwork.extras import available
 from pointwork.memory.learned import ARMS, LearnedTiers, NetworkTiers, Outcome, gate

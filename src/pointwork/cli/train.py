@@ -8,6 +8,7 @@ import typer
 from pointwork.cli import train_model, train_recipe
 from pointwork.cli.output import FAILED, err, out, print_json, table
 from pointwork.cli.router import finite, opened_router, report_trial
+from pointwork.cli.train_report import show_report
 
 app = typer.Typer(
     help="Train from the log: the router, memory's tiers, local models. Nothing goes live without proof.",
@@ -39,32 +40,6 @@ def data(
         print_json(report)
         return
     show_report(report)
-
-
-def show_report(report: dict[str, Any]) -> None:
-    """The report of the data, for people."""
-    r = report
-    out.print(
-        f"{r['runs']} runs, {r['rollouts']} with a reward (mean {r['reward']:.2f}, {r['correct']} correct); "
-        f"{r['groups']} tasks: {r['mixed']} with mixed outcomes, {r['constant']} always alike, {r['single']} tried "
-        "once"
-    )
-    out.print(
-        f"{sum(r['turns'].values())} turns; tokens: {r['prompt_tokens']:,} of prompts, {r['completion_tokens']:,} "
-        f"written, {r['distinct_tokens']:,} to compute with shared prefixes once"
-    )
-    rows = [("turns", role or "(no role)", count) for role, count in r["turns"].items()]
-    rows += [("version", version or "(base)", count) for version, count in r["versions"].items()]
-    notes = {
-        "rollouts without turns": r["without_turns"],
-        "turns without log-probabilities": r["without_logprobs"],
-        "turns whose tokens the trainer made": r["rendered"],
-        "turns drawn greedily": r["greedy"],
-    }
-    rows += [("note", name, count) for name, count in notes.items() if count]
-    rows += [("dropped runs", why, count) for why, count in r["dropped_runs"].items()]
-    rows += [("dropped turns", why, count) for why, count in r["dropped_turns"].items()]
-    table(("", "", "count"), rows, "nothing to train on")
 
 
 @app.command(epilog="Example: [bold]pointwork train router --dry-run[/bold]")

@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json, table
+from pointwork.cli.train_report import show_report
 from pointwork.errors import UsageError
 from pointwork.settings import ROLES, Settings
 from pointwork.store import Store
@@ -303,8 +304,6 @@ def _say_plan(store: Store, asked: Asked, settings: Settings, json: bool, *, loo
     basis = f"from {found.seen} earlier trials" if found.seen else "no trial was seen yet: a guess"
     out.print(f"would take {shown(seconds)} per round ({basis}, and this machine's speed now); nothing was done")
     if report is not None:
-        from pointwork.cli.train import show_report
-
         show_report(report)
 
 

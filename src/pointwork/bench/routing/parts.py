@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from pointwork.bench.routing import labelled, sets
 from pointwork.bench.routing.lines import Line, line
-from pointwork.bench.routing.lines import apgr as apgr
 from pointwork.bench.routing.sets import Full
 from pointwork.bench.routing.streams import Remembered, Stream, orders, stream
 from pointwork.router import Arm, Outcome, Router

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.bench.routing import sets
-from pointwork.bench.routing.parts import Line, apgr, line
+from pointwork.bench.routing.lines import Line, apgr, line
 from pointwork.bench.routing.sets import Full
 from pointwork.router.features import Features
 from pointwork.router.offline import Logged
