@@ -11,7 +11,7 @@ from pointwork.cli.output import STOPPED, err, out, print_json
 from pointwork.errors import UsageError
 
 if TYPE_CHECKING:
-    from pointwork.bench.memory import Row
+    from pointwork.bench.memory_rows import Row
 
 EPILOG = (
     "Examples: [bold]pointwork bench memory --data DIR --plot[/bold]  "
