@@ -1,6 +1,7 @@
 """Shared fixtures: each test has a store and an environment of its own, and no call leaves the machine."""
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Generator
@@ -14,6 +15,10 @@ from pointwork.store import Store
 # tests/databases.py: fixtures ``database``, ``database_url`` … for what must hold on every database
 sys.path.append(str(Path(__file__).parent))
 pytest_plugins = ["databases"]
+
+# a shell's background jobs ignore Ctrl-C, and so would the programs that tests start to interrupt them
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 

@@ -71,11 +71,12 @@ def test_the_real_memory_fits() -> None:
 def test_builtin_tools() -> None:
     tools = builtin_tools()
     assert all(name == item.name for name, item in tools.items())
-    assert len(tools) == 14
+    assert len(tools) == 16
     for name, item in tools.items():
-        private = name not in ("calculate", "convert", "date_math")
-        assert item.labels == ({"reads-private"} if private else set()), name
-        assert not item.has_side_effects
+        reaching: dict[str, set[str]] = {name: set() for name in ("calculate", "convert", "date_math", "python")}
+        reaching["web"] = {"egress", "untrusted-source"}
+        assert item.labels == reaching.get(name, {"reads-private"}), name
+        assert item.has_side_effects == (name == "web")
         assert len(item.description) < 250, name
         described = item.input_schema.get("properties", {})
         assert all("description" in argument for argument in described.values()), name
