@@ -36,8 +36,13 @@ _LEAD = (
     r"\W*(?:(?:and|or|but|so|then|also|now|next|first|second|finally|please|i\s+(?:need|want|"
     r"would\s+like)(?:\s+to\s+know)?|can\s+you|could\s+you)\b[\s,:]*)*"
 )
+# ... and so does a measure without a verb: "average price of wool".
+_MEASURE = (
+    r"(?:the\s+)?(?:average|mean|median|total|sum|number|count|maximum|minimum|highest|lowest|largest|smallest|latest|"
+    r"earliest)\b(?!.*\b(?:is|are|was|were|has|have|had|will|must)\b)"
+)
 _ASKS = re.compile(
-    rf"\?|^{_LEAD}(?:(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER})|^{_LEAD}(?:in|on|at|by|for|from|to|of|with|until|since)\s+(?:which|what|whom|how)\b",
+    rf"\?|^{_LEAD}(?:(?:{_QUESTION_WORD}|{_VERB})\b|{_ORDER}|{_MEASURE})|^{_LEAD}(?:in|on|at|by|for|from|to|of|with|until|since)\s+(?:which|what|whom|how)\b",
     re.IGNORECASE,
 )
 _AND = re.compile(
