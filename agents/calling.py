@@ -25,8 +25,6 @@ from pointwork.tools.policy import Taint, check
 
 # What a person may answer; see ``Team.answer``.
 APPROVE, DENY, DONE, REPEAT = "approve", "deny", "done", "repeat"
-ANSWERS = (APPROVE, DENY, DONE, REPEAT)
-
 
 # Characters of a tool's result that are kept.
 MAX_RESULT = 100_000

@@ -17,9 +17,8 @@ from pointwork.tools.policy import Taint
 
 _KEPT = 256  # runs whose taint is kept in memory
 _WRITES = 2000  # earlier calls that are looked through for what they wrote
-RELEVANT = (
-    0.5  # a recalled item is shown if it holds at least this share of what the question asks (``Item.score``)
-)
+# A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
+RELEVANT = 0.5
 _FROM_WEB = " (web)"
 _known: "OrderedDict[tuple[str, str], Taint]" = OrderedDict()
 _lock = threading.Lock()

@@ -84,16 +84,13 @@ class Features:
         inner[self.embedder.dims :] = shape_of(text) * self._shape
         return inner
 
-    def of_given(self, features: npt.ArrayLike) -> Array:
-        """The inner block of a caller's features: shape (inner,), shortened to unit length where longer.
+    def of_values(self, values: Array) -> Array:
+        """The inner block of a caller's features, which ``as_features`` has checked: shape (inner,), shortened to
+        unit length where longer.
 
         Raises:
-            UsageError: not one dimension, another length than before, or a value that is not finite.
+            UsageError: another length than before.
         """
-        return self.of_values(as_features(features))
-
-    def of_values(self, values: Array) -> Array:
-        """The same, of what ``as_features`` has checked."""
         if values.shape != (self.inner,):
             raise UsageError(f"this router learns from {self.inner} features, but {values.shape[0]} were given")
         return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values.dot(values)))))
@@ -102,7 +99,7 @@ class Features:
         """Contexts of shape (n, dims), one per arm.
 
         Args:
-            inner: the block all arms share, from ``of_text`` or ``of_given``.
+            inner: the block all arms share, from ``of_text`` or ``of_values``.
             state: shape (n, STATE), each in [0, 1].
         """
         contexts = np.empty((len(state), self.dims))

@@ -161,24 +161,6 @@ class Regression:
             setattr(self, _PLACE[name], np.concatenate((getattr(self, name), getattr(fresh, name))))
         self._wait()
 
-    def predict(self, contexts: Array, arms: Slots | None = None) -> Array:
-        """Predicted residuals, shape (n, 3), of contexts (n, d) on these arms; None: all, in order."""
-        weights = self.weights if arms is None else self.weights[arms]
-        return np.matmul(weights, contexts[:, :, None])[:, :, 0]
-
-    def variances(self, contexts: Array, clock: float, arms: Slots | None = None) -> Array:
-        """Upper bounds of xᵀ(G_t + ρI)⁻¹x of quality, shape (n,), for contexts (n, d); tight after a refresh.
-
-        Times σ² it is the variance of the predicted mean.
-        """
-        inverse = self.of_quality if arms is None else self.inverse[arms, QUALITY]
-        columns, rows = contexts[:, :, None], contexts[:, None, :]
-        bound = np.matmul(rows, np.matmul(inverse, columns))[:, 0, 0]
-        scale = self.growth(clock)
-        if scale is not None:
-            bound *= scale if arms is None else scale[arms]
-        return bound
-
     def growth(self, clock: float) -> Array | None:
         """γ^−Δ of each arm, (K,), to 0.2 %: what widens P until the arm is refreshed. None: nothing does."""
         if not self._log:

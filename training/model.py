@@ -4,7 +4,6 @@ Loads a Hugging Face directory, or a GGUF file (the embedded model too), which i
 directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32; LoRA and optimiser are fp32 always.
 """
 
-import copy
 import hashlib
 import json
 from collections.abc import Generator, Mapping, Sequence
@@ -270,10 +269,6 @@ class LocalModel:
         with torch.no_grad():
             for name, value in wanted.items():
                 value.copy_(found[name])
-
-    def twin(self) -> "LocalModel":
-        """A copy that is trained by itself."""
-        return copy.deepcopy(self)
 
 
 def _with_adapter(module: Any, lora: Lora, name: str, seed: int) -> Any:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from pointwork.embedding import HashingEmbedder
 from pointwork.errors import UsageError
-from pointwork.router.features import SHAPE, STATE, Features, shape_of
+from pointwork.router.features import SHAPE, STATE, Features, as_features, shape_of
 
 
 @given(st.text(), hnp.arrays(np.float64, (3, STATE), elements=st.floats(0, 1)))
@@ -26,7 +26,7 @@ def test_contexts_of_texts_are_no_longer_than_one(
 @given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=5))
 def test_contexts_of_given_features_are_no_longer_than_one(values: list[float]):
     features = Features(None, 5)
-    contexts = features.contexts(features.of_given(values), np.ones((2, STATE)))
+    contexts = features.contexts(features.of_values(as_features(values)), np.ones((2, STATE)))
     assert (np.linalg.norm(contexts, axis=1) <= 1 + 1e-9).all()
 
 
@@ -61,4 +61,4 @@ def test_hostile_texts_take_no_long_time(text: str):
 
 def test_features_must_be_finite():
     with pytest.raises(UsageError, match="finite"):
-        Features(None, 2).of_given([1.0, np.inf])
+        as_features([1.0, np.inf])

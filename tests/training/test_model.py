@@ -106,13 +106,6 @@ def test_temperature_divides_the_logits(tiny: Callable[..., LocalModel]) -> None
     assert model.logprobs([((1, 2), (3,))], temperature=0.5)[0] == pytest.approx([wanted], abs=1e-6)
 
 
-def test_a_twin_goes_its_own_way(tiny: Callable[..., LocalModel]) -> None:
-    model = tiny(lora=Lora(4))
-    before = scores(model)
-    nudged(model.twin())
-    assert scores(model) == before
-
-
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_embedded_model_speaks(tmp_path: Path) -> None:

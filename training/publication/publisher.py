@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -337,6 +337,3 @@ def plain(verdict: Verdict) -> dict[str, Any]:
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(verdict).items()
     }
-
-
-Publish = Callable[[Path, str], Publication]

@@ -18,8 +18,7 @@ class TorchScorer:
 
     Args:
         source: the base, as ``LocalModel.load`` takes it, loaded at the first call; or a model of which nothing
-        else
-            makes use (``model.twin()`` of the trainer's): its adapter's weights are replaced.
+            else makes use: its adapter's weights are replaced.
         device: ``cpu``, ``cuda`` …; None takes a GPU if there is one.
     """
 
