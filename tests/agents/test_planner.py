@@ -47,6 +47,42 @@ def test_the_models_plan() -> None:
     assert [subtask.capability for subtask in found.subtasks] == ["lookup", "math"]
 
 
+def trained(task: str, sure: float, *replies: Any) -> tuple[Plan, list[ChatRequest]]:
+    """The plan of a model that was trained to plan, where an agent fits the whole task so well."""
+
+    async def fits(text: str) -> Mapping[str, float]:
+        return {"math": 0.9 if "{" in text or "*" in text else 0.0, "lookup": sure}
+
+    asked: list[ChatRequest] = []
+    with ScriptedClient([json.dumps(reply) for reply in replies]) as client:
+
+        async def chat(request: ChatRequest) -> Completion:
+            asked.append(request)
+            return await client.chat(request)
+
+        return asyncio.run(Planner(ABLE, fits, chat, PlannerSettings(), trained=True).plan(task)), asked
+
+
+def test_a_trained_planner_is_asked_where_no_agent_clearly_fits_the_whole() -> None:
+    task = "What does the gate of 3 metres cost us?"
+    steps = [
+        {"task": "What does a gate cost per metre?", "capability": "lookup", "answer": "number"},
+        {"task": "{s1} * 3 * 100", "capability": "math", "answer": "number"},
+    ]
+    found, asked = trained(task, 0.5, {"subtasks": steps})
+    assert (found.author, [step.text for step in found.subtasks]) == ("model", [step["task"] for step in steps])
+    assert [message["role"] for message in asked[0].messages] == ["system", "user"]  # no worked examples
+    found, asked = trained(task, 0.8)
+    assert (found.author, asked) == ("instant", [])
+
+
+def test_one_step_of_a_trained_planner_keeps_the_users_words() -> None:
+    step = {"task": "gate cost", "capability": "lookup", "answer": "number"}
+    found, asked = trained("What does the gate of 3 metres cost us?", 0.5, {"subtasks": [step]})
+    assert [subtask.text for subtask in found.subtasks] == ["What does the gate of 3 metres cost us?"]
+    assert len(asked) == 1
+
+
 def test_an_invalid_plan_is_repaired_once() -> None:
     found = plan(BAD, GOOD)
     assert found.author == "repaired"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from pointwork.bench.metering import Meters
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, ProviderError
 from pointwork.ledger import Ledger
@@ -200,6 +201,28 @@ def test_the_packages_own_serves_the_embedded_model(store: Store, package: Path)
     found = adapter_for(store, "planner", "local:")
     assert found is not None
     assert found.version == "planner-1-aa"
+
+
+def test_what_serves_a_role_can_be_asked(store: Store, package: Path) -> None:
+    call = Calls(store, Settings())
+    found = call.models.adapter("planner", "r1")
+    assert found is not None
+    assert found.version == "planner-packaged-1"
+    publish(store, "planner", "planner-1-aa", kind="llama.cpp", base="SmolLM2-135M-Instruct", file="adapter.gguf")
+    again, later = call.models.adapter("planner", "r1"), call.models.adapter("planner", "r2")
+    assert again == found  # a run ends with the version that it began with
+    assert later is not None
+    assert later.version == "planner-1-aa"
+    assert call.models.adapter("worker-small") is None
+    assert Models(Settings(adapters=False), store).adapter("planner") is None
+    assert Models(Settings(), store, {"planner": Answering("mine")}).adapter("planner") is None
+
+
+def test_the_starter_suite_asks_the_adapter_that_serves(package: Path) -> None:
+    meters = Meters(Settings(), None)
+    assert meters.by_role["planner"].version == "planner-packaged-1"
+    assert not meters.by_role["worker-small"].version
+    asyncio.run(meters.aclose())
 
 
 def test_a_changed_file_is_not_loaded(store: Store, package: Path) -> None:
