@@ -60,6 +60,8 @@ def answer(question: str, root: Path) -> str:
     ("question", "expected"),
     [
         ("How many pieces were sold over the first ten days of January 2024?", "15"),
+        ("How many sales were there in the last nine days of February 2024?", "0"),
+        ("How many sales were there in the last ten days of February 2024?", "1"),
         ("Average unit price in the last two weeks of February 2024?", "3.2"),
         ("How many sheep are in the North pen?", "3"),
         ("What is the average weight of the Suffolk sheep?", "64.15"),
