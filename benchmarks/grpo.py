@@ -2,7 +2,6 @@
 
     python benchmarks/grpo.py --folder /tmp/grpo                       # on a GPU: SmolLM2-135M, both under vLLM
     python benchmarks/grpo.py --folder /tmp/grpo --rehearse            # no GPU: a tiny model, both in-process
-    python benchmarks/grpo.py --folder /tmp/grpo --growth --png x.png  # time and memory of a step as it grows
 
 A step is: the adapter reaches the server, all completions are drawn, rewarded and learned from. Ours publishes a
 versioned LoRA to vLLM at each step; TRL has vLLM colocated and merges. The first steps of each are not counted.
@@ -17,11 +16,12 @@ import random
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from grpo_memory import Peak
 
 SIZES = {"64": (8, 8, 128), "512": (32, 16, 256)}  # prompts, completions of each, longest completion
 REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
@@ -49,34 +49,6 @@ def prompts(count: int) -> list[str]:
 def reward(ids: Sequence[int]) -> float:
     """Costs nothing and differs between completions; what it is worth does not matter here."""
     return len(set(ids)) / max(1, len(ids))
-
-
-class Peak:
-    """The most memory that was used on the device while inside; without a GPU, of this process (MB)."""
-
-    def __enter__(self) -> "Peak":
-        import torch
-
-        self._gpu, self.megabytes, self._stop = torch.cuda.is_available(), 0.0, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        import psutil
-        import torch
-
-        while not self._stop.wait(0.02):
-            if self._gpu:
-                free, total = torch.cuda.mem_get_info()
-                used = total - free
-            else:
-                used = psutil.Process().memory_info().rss
-            self.megabytes = max(self.megabytes, used / 1e6)
-
-    def __exit__(self, *rest: object) -> None:
-        self._stop.set()
-        self._thread.join()
 
 
 def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any) -> dict[str, Any]:
@@ -276,103 +248,6 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
     return summary(seconds, tokens[: len(seconds)], peak.megabytes)
 
 
-# growth
-
-
-def growth(source: str, seconds: float) -> list[dict[str, Any]]:
-    """One optimiser step on made-up rollouts, prompts shared and not, each in a process of its own."""
-    rows: list[dict[str, Any]] = []
-    until = time.monotonic() + seconds
-    for groups, size, prompt, completion in (
-        *((1, size, 256, 64) for size in (2, 4, 8, 16, 32)),
-        *((groups, 8, 256, 64) for groups in (2, 4)),
-        *((1, 8, prompt, 64) for prompt in (512, 1024)),
-    ):
-        for shared in (True, False):
-            shape = json.dumps([groups, size, prompt, completion, shared])
-            left = until - time.monotonic()
-            if left < 10:
-                return rows
-            command = [sys.executable, __file__, "--folder", ".", "--model", source, "--one-step", shape]
-            try:
-                ran = subprocess.run(command, capture_output=True, text=True, timeout=left)
-            except subprocess.TimeoutExpired:
-                return rows
-            if ran.returncode:
-                raise SystemExit(ran.stderr[-2000:])
-            rows.append(json.loads(ran.stdout.splitlines()[-1]))
-            print(json.dumps(rows[-1]), flush=True)
-    return rows
-
-
-def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
-    """Seconds (the better of two) and memory of one training step."""
-    import tempfile
-
-    import torch
-
-    from pointwork.training.loop import Settings
-    from pointwork.training.model import LocalModel, Lora
-    from pointwork.training.samples import Group, Rollout, Turn
-    from pointwork.training.trainer import GRPOTrainer
-
-    groups, size, prompt, completion, shared = shape
-    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
-    draw = random.Random(SEED)
-
-    def ids(count: int) -> tuple[int, ...]:
-        return tuple(draw.randrange(5, min(model.vocabulary, 2000)) for _ in range(count))
-
-    made: list[Group] = []
-    for place in range(groups):
-        asked = ids(prompt)
-        # A first token of its own is all that it takes to keep a prompt from being shared.
-        asks = [asked if shared else (*ids(1), *asked[1:]) for _ in range(size)]
-        rollouts = tuple(
-            Rollout("t", (Turn("p", ask, ids(completion)),), float(draw.random()), False) for ask in asks
-        )
-        made.append(Group(str(place), rollouts))
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(2, lr=LR, width=2048, budget=65536 if torch.cuda.is_available() else 2048)
-        trainer = GRPOTrainer(model, lambda step: made, settings, folder)
-        with Peak() as before:
-            time.sleep(0.1)
-        found: list[float] = []
-        with Peak() as peak:
-            for _ in range(2):
-                began = time.perf_counter()
-                figures = trainer.update(made)
-                found.append(time.perf_counter() - began)
-    return {
-        "groups": groups, "size": size, "prompt": prompt, "completion": completion, "shared": shared,
-        "computed_tokens": figures["nodes"], "seconds": min(found),
-        "memory_mb": peak.megabytes, "of_which_model_mb": before.megabytes,
-    }  # fmt: skip
-
-
-def draw_growth(rows: Sequence[dict[str, Any]], file: Path) -> None:
-    """Seconds and memory over the size of the group."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2))
-    for shared, label, colour in ((True, "prompts shared", "#1f5fa8"), (False, "each by itself", "#9aa5b1")):
-        mine = [row for row in rows if row["shared"] == shared and row["groups"] == 1 and row["prompt"] == 256]
-        sizes = [row["size"] for row in mine]
-        axes[0].plot(sizes, [row["seconds"] for row in mine], marker="o", ms=3, color=colour, label=label)
-        extra = [row["memory_mb"] - row["of_which_model_mb"] for row in mine]
-        axes[1].plot(sizes, extra, marker="o", ms=3, color=colour, label=label)
-    axes[0].set(xscale="log", yscale="log", xlabel="rollouts of one prompt (256 + 64 tokens)", ylabel="s per step")
-    axes[1].set(xscale="log", xlabel="rollouts of one prompt (256 + 64 tokens)", ylabel="MB beside the model")
-    for one in axes:
-        one.grid(visible=True, lw=0.3)
-        one.legend(fontsize=7, frameon=False)
-    figure.tight_layout()
-    figure.savefig(file, dpi=110)
-
-
 # parts
 
 
@@ -393,26 +268,13 @@ def main() -> None:
     parser.add_argument("--model", default="embedded", help="Hugging Face directory, .gguf, or embedded")
     parser.add_argument("--rehearse", action="store_true", help="small sizes, in-process generation")
     parser.add_argument("--seconds", type=float, default=450.0)
-    parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--png", type=Path)
     parser.add_argument("--part", help=argparse.SUPPRESS)
-    parser.add_argument("--one-step", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.one_step:
-        print(json.dumps(one_step(arguments.model, arguments.one_step)))
-        return
     if arguments.part:
         found = part(arguments.part, arguments.model, arguments.folder, arguments.rehearse)
         (arguments.folder / f"{arguments.part}.json").write_text(json.dumps(found))
-        return
-    if arguments.growth:
-        rows = growth(arguments.model, arguments.seconds)
-        if arguments.png:
-            draw_growth(rows, arguments.png)
-        if arguments.json:
-            arguments.json.write_text(json.dumps(rows, indent=1))
         return
     compare(arguments)
 
