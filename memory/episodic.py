@@ -95,6 +95,8 @@ class Episodic:
             UsageError: an entry can not be stored as it is; nothing was stored.
             StoreError: the database refused; nothing was stored.
         """
+        from pointwork.memory.facts import keep_stated
+
         rows: list[dict[str, Any]] = []
         ids: list[str] = []
         for entry in entries:
@@ -106,6 +108,7 @@ class Episodic:
                 take_turn(connection)
                 for at in range(0, len(rows), _BATCH):
                     self._store.insert(connection, table, *rows[at : at + _BATCH])
+                keep_stated(connection, rows)
         return ids
 
     def get(self, item_id: str) -> Row:
@@ -154,6 +157,7 @@ class Episodic:
 
     def delete(self, condition: ColumnElement[bool]) -> int:
         """Delete all rows that fulfil a condition; returns how many entries went."""
+        from pointwork.memory.facts import forget_sources
         from pointwork.memory.segments import erase, segments_cover
         from pointwork.memory.words import row_words
 
@@ -171,6 +175,7 @@ class Episodic:
                 connection.execute(delete(table).where(table.c.serial.in_(serials)))
                 indexed = [row for row in gone if row["serial"] <= covered and row["layer"] in INDEXED]
                 erase(connection, {row["serial"]: row_words(row)[0] for row in indexed})
+                forget_sources(connection, [row["id"] for row in gone])
                 entries += sum(row["parent_id"] is None for row in gone)
         return entries
 

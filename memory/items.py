@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pointwork.errors import UsageError
+
+if TYPE_CHECKING:
+    from pointwork.memory.facts import Fact
 
 # Who wrote an item. What the last two wrote is never followed, only quoted: see ``quoting``.
 TRUSTS = ("user", "agent", "tool", "web")
@@ -73,6 +76,7 @@ class Recall:
         shown: ids of the items whose text is in ``text``, whole or shortened; the others are in ``items`` only.
         costs: module -> its part of the cost.
         why: item id -> module -> what the module gave it (of the filter: its score).
+        facts: what held when, if the question asks for that; what held at the time asked for comes first.
     """
 
     items: list[Item]
@@ -83,6 +87,7 @@ class Recall:
     shown: tuple[str, ...] = ()
     costs: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
     why: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    facts: "tuple[Fact, ...]" = ()
 
 
 def check_trust(trust: str) -> str:

@@ -3,6 +3,7 @@
 import threading
 import time as clock
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from pointwork.text import count_tokens_estimate, tokenize
 
 if TYPE_CHECKING:
     from pointwork.embedding import Embedder
+    from pointwork.memory.facts import Facts
     from pointwork.memory.index import Index
     from pointwork.memory.texts import Texts
     from pointwork.memory.view import View
@@ -67,6 +69,13 @@ class Memory:
     def policy(self) -> TierPolicy:
         """What picks the tiers unless a recall says otherwise."""
         return self._policy
+
+    @property
+    def facts(self) -> "Facts":
+        """What is known to hold, since when and by whom: ``add``, ``history``, ``at``; filled by what is added."""
+        from pointwork.memory.facts import Facts
+
+        return Facts(self.store)
 
     def __len__(self) -> int:
         """How many entries there are; a long text counts once."""
@@ -183,7 +192,7 @@ class Memory:
         """Forget: one entry by id (a chunk's id stands for its whole), or all that fulfil the other arguments.
 
         Rows, chunks, index entries and vectors go, here and in every other ``Memory`` on the store at its next
-        recall; with a source, what the playbook had from it alone, too.
+        recall; what facts, skills and the playbook had from them alone, too.
 
         Returns:
             How many entries went; 0 if there was none such.
@@ -198,9 +207,9 @@ class Memory:
             return self._rows.delete_entry(id)
         assert condition is not None
         if source is not None and thread is None and speaker is None:
-            from pointwork.memory.playbook import Playbook
+            from pointwork.memory.semantic import forget
 
-            Playbook(self.store).forget(source)
+            forget(self.store, source)
         return self._rows.delete(condition)
 
     def recall(
@@ -235,7 +244,12 @@ class Memory:
         for name, value in (("run_id", run_id), ("subtask", subtask)):
             check_label(name, value, MAX_ID)
         from pointwork.memory.recalling import Work
+        from pointwork.memory.timely import SPARE, timely
 
+        known = timely(self.facts, question, asked.now, budget_tokens)
+        if known.facts:
+            left = max(1, budget_tokens - count_tokens_estimate(known.text))
+            asked = replace(asked, budget_tokens=left, held=known.held, spare=SPARE)
         registry = load()
         with self._lock:
             index, texts = self._synced()
@@ -245,15 +259,17 @@ class Memory:
             found = Work(asked, Resources(index, texts), registry, chosen).run()
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
+        text = "\n".join(part for part in (known.text, found.text) if part)
         recall = Recall(
             found.items,
             dict[str, str](chosen.items()),
             Cost(spent.tokens, spent.usd, seconds),
-            found.text,
-            count_tokens_estimate(found.text),
+            text,
+            count_tokens_estimate(text),
             found.shown,
             found.costs,
             found.why,
+            known.facts,
         )
         self._log(recall, question, run_id, subtask)
         return recall

@@ -50,6 +50,8 @@ class Question:
         budget_tokens: for the text shown to a model.
         thread: the conversation in which it is asked.
         now: when, seconds since the epoch; "yesterday" is seen from here.
+        held: ids of items that state what held at the time asked for: they come first.
+        spare: how many items beyond k are looked at for them.
     """
 
     text: str
@@ -58,6 +60,8 @@ class Question:
     budget_tokens: int
     thread: str | None
     now: float
+    held: tuple[str, ...] = ()
+    spare: int = 0
 
 
 @dataclass(slots=True)

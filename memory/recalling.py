@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pointwork.memory.items import UNTRUSTED, Cost, Item
 from pointwork.memory.modules import BOOSTERS, Candidate, Meter, Module, Question, Registry, Resources, Tier
 from pointwork.memory.suspicion import gives_orders
+from pointwork.memory.timely import first
 
 if TYPE_CHECKING:
     from pointwork.memory.texts import Known
@@ -42,6 +43,8 @@ class Work:
         low = all(self._tiers[module] == "low" for module in ("filter", *BOOSTERS))
         if len(self._resources.index):
             self.items = self._by_boosts() if low else self._by_ranking()
+            if self._question.spare:
+                self.items = first(self.items, self._question.held, self._question.k)
         else:
             self.costs.update((module, Cost()) for module in ("filter", *BOOSTERS))
         with self.metered("summary") as meter:
@@ -58,7 +61,7 @@ class Work:
             found = [(known[serial], score) for serial, score in hits if serial in known]
         candidates = self._boosted(found)
         candidates.sort(key=lambda candidate: -candidate.score)  # stable: equals stay as the filter had them
-        best = candidates[: self._question.k]
+        best = candidates[: self._question.k + self._question.spare]
         self.why = {candidate.item.id: candidate.why for candidate in best}
         return [candidate.scored() for candidate in best]
 
@@ -102,7 +105,7 @@ class Work:
         for some in given:
             scores[: len(some)] += some
         # rounded: a matrix product's last digits depend on how many rows it has
-        order: list[int] = np.argsort(-np.round(scores, 3), kind="stable")[: question.k].tolist()
+        order: list[int] = np.argsort(-np.round(scores, 3), kind="stable")[: question.k + question.spare].tolist()
         items = self._shared([(view.known[n], float(view.share[n]), float(scores[n])) for n in order])
         for n, item in zip(order, items, strict=True):
             if int(view.places[n]) in view.mentioned:

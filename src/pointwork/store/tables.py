@@ -257,6 +257,46 @@ memory_postings = Table(
     sqlite_with_rowid=False,
 )
 
+# What was stated, one row a statement: intervals follow from all statements of a key (``memory/facts.py``).
+facts = Table(
+    "facts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("key", Label(256), nullable=False),  # subject and relation, normalised
+    Column("head", Label(64), nullable=False),  # last tokens of subject and relation, for questions
+    Column("tail", Label(64), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("relation", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("valid_from", Number),
+    Column("valid_to", Number),
+    Column("trust", Label(32), nullable=False),
+    Column("created", Number, nullable=False),
+    Index(None, "key"),
+    Index(None, "head"),
+    Index(None, "tail"),
+)
+
+fact_sources = Table(
+    "fact_sources",
+    metadata,
+    Column("fact_id", Id, primary_key=True),
+    Column("source", Label(256), primary_key=True),  # id of an item of memory, or a label
+    Index(None, "source"),
+)
+
+# Plans that worked, one row a shape (``memory/skills.py``).
+skills = Table(
+    "skills",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("shape", Text, nullable=False),  # capabilities, what each needs, tools
+    Column("examples", Json(), nullable=False),  # [{task, plan, tools, source}], the latest
+    Column("sources", Json(), nullable=False),  # the runs that went well so
+    Column("created", Number, nullable=False),
+    Column("updated", Number, nullable=False),
+)
+
 playbook = Table(
     "playbook",
     metadata,
