@@ -172,7 +172,7 @@ def test_the_order_of_statements_makes_no_difference_and_nothing_is_lost(
 
 # -- from texts --------------------------------------------------------------------------------------------
 
-STATED = [
+STATED: list[tuple[str, list[tuple[str, str, str]]]] = [
     ("The gate code is 4711.", [("gate", "code", "4711")]),
     ("Remember: the wifi password is hunter2, and the door is open.", [("wifi", "password", "hunter2")]),
     ("The code for the north gate is 9999.", [("north gate", "code", "9999")]),
@@ -187,7 +187,7 @@ STATED = [
     ("The key is in the drawer.", [("key", "place", "the drawer")]),
     ("The gate is closed", [("gate", "is", "closed")]),
     *(
-        (text, [])
+        (text, list[tuple[str, str, str]]())
         for text in (
             "Is the gate code 4711?", "If the gate code is 4711, go.", "I think the gate code is 4711",
             "The gate code is not 4711", "It is raining.", "The gate code was 4711.", "That's great", "",
