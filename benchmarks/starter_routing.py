@@ -76,16 +76,17 @@ def ran(config: Config, meters: Meters, task: Task, arm: str | None, empty: Path
     row: Row = {"task": task.id, "kind": task.kind, "text": task.text, "wanted": arm or ""}
     try:
         result = team.run(task.text, root=task.root or empty)
-        row |= {"right": bool(result.text.strip()) and task.checker.right(result.text), "status": result.status}
+        row |= {"right": _right(task, result.text), "status": result.status, "answer": result.text}
         row |= {"chosen": [decided.arm for decided in result.decisions]}
         row["wanted"] = row["wanted"] or next(iter(row["chosen"]), "")  # the first look: the first arm that can
         row |= {"seconds": sum(decided.seconds for decided in result.decisions)}
     except PointworkError as error:
-        row |= {"right": False, "status": f"{type(error).__name__}", "chosen": [], "seconds": 0.0}
+        row |= {"right": False, "status": f"{type(error).__name__}", "answer": "", "chosen": [], "seconds": 0.0}
     try:
         table = tables.decisions
         first = team.services.store.row(select(table.c.candidates).order_by(table.c.clock))
         row["candidates"] = [] if first is None else first["candidates"]
+        row["tries"] = _tries(team, task)
         row["arms"] = {
             name: {
                 "usd_per_mtok": [PRICE.prompt, PRICE.completion],
@@ -99,6 +100,34 @@ def ran(config: Config, meters: Meters, task: Task, arm: str | None, empty: Path
     finally:
         team.close()
     return row | {"usd": meters.take().usd}
+
+
+def _right(task: Task, text: str) -> bool:
+    return bool(text.strip()) and task.checker.right(text)
+
+
+def _tries(team: Team, task: Task) -> list[Row]:
+    """What each try of a run answered, in order: for votes between arms."""
+    from sqlalchemy import select
+
+    store, steps, decisions, outcomes = team.services.store, tables.steps, tables.decisions, tables.outcomes
+    arms = {row["id"]: row["arm"] for row in store.rows(select(decisions))}
+    spent = {row["decision_id"]: row["usd"] for row in store.rows(select(outcomes)) if row["usd"] is not None}
+    found: list[Row] = []
+    for step in store.rows(select(steps).where(steps.c.kind == "verify").order_by(steps.c.id)):
+        said = step["output"]
+        text = said["text"] or ""
+        found.append(
+            {
+                "try": step["subtask"],
+                "arm": arms.get(said["decision"]),
+                "status": said["status"],
+                "text": text,
+                "right": _right(task, text),
+                "usd": spent.get(said["decision"]),
+            }
+        )
+    return found
 
 
 def _keep(file: Any, row: Row) -> Row:
