@@ -31,7 +31,8 @@ from pointwork.bench.systems import seed_of
 from pointwork.bench.tasks import Task, choose, starter_tasks
 from pointwork.cli.bench import with_settings
 from pointwork.errors import PointworkError
-from pointwork.models import Price
+from pointwork.models import ChatRequest, Completion, ModelClient, Price
+from pointwork.models.structured import SchemaViolation
 from pointwork.router import Arm, Outcome, Router, Settings
 from pointwork.router.policies.static import Static
 from pointwork.settings import Settings as Config
@@ -43,11 +44,43 @@ PRICE = Price(0.10, 0.40)  # USD per million tokens, as in ``pointwork bench sta
 Row = dict[str, Any]
 
 
+class Repeats:
+    """A model that is asked the same only once: at temperature 0 it would say the same again.
+
+    What it said is counted and charged each time. Nothing times out, as the table must not depend on what else
+    the machine does.
+    """
+
+    def __init__(self, client: ModelClient) -> None:
+        self._client = client
+        self._said: dict[str, Completion | SchemaViolation] = {}
+
+    async def chat(self, request: ChatRequest) -> Completion:
+        """As of the model, or as before."""
+        request = replace(request, timeout=3600.0)
+        known = self._said.get(repr(request))
+        if known is None:
+            try:
+                known = await self._client.chat(request)
+            except SchemaViolation as error:
+                known = error
+            if request.temperature == 0.0:
+                self._said[repr(request)] = known
+        if isinstance(known, SchemaViolation):
+            raise known
+        return known
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
 def record(out: Path, limit: int | None, changes: Sequence[str]) -> None:
     """Fill the table of tasks and arms, from where it stands."""
     config = with_settings(load(), [], list(changes))
     known = {(row["task"], row["wanted"]) for row in read(out)} if out.exists() else set[tuple[str, str]]()
     meters, empty = Meters(config, PRICE), tempfile.mkdtemp(prefix="pointwork-routing-")
+    for meter in {id(meter): meter for meter in meters.by_role.values()}.values():
+        meter._client = Repeats(meter._client)  # pyright: ignore[reportPrivateUsage]
     tasks = choose(starter_tasks("train"), limit=limit)
     with out.open("a", encoding="utf-8") as file:
         for number, task in enumerate(tasks, 1):

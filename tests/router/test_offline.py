@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from pointwork.errors import UsageError
-from pointwork.router import Arm, Outcome, Router
+from pointwork.router import Arm, Outcome, Router, offline
 from pointwork.router.offline import Logged, compare, evaluate
 from pointwork.store import Store
 
@@ -58,6 +58,37 @@ def test_intervals_hold_the_truth():
         assert count >= 0.85 * 60, name
         assert abs(np.mean(errors[name])) < 0.01, name
     assert np.std(errors["dr"]) < np.std(errors["ips"])
+
+
+def test_resamples_do_not_follow_a_caller_who_uses_the_same_seed():
+    # else a log that was drawn with seed s would be judged, with seed s, by its own draws
+    log, _, _ = logged(400, 3, spread(400))
+    target = np.tile([0.2, 0.6, 0.2], (400, 1))
+    found = evaluate(log, target, seed=3, resamples=99).quality["ips"]
+    weights = target[np.arange(400), log.chosen] / log.propensities[np.arange(400), log.chosen]
+    drawn = np.random.default_rng(3).integers(0, 400, (99, 400))
+    low, high = np.quantile((weights * log.quality)[drawn].mean(axis=1), (0.025, 0.975), method="weibull")
+    assert (found.low, found.high) != (low, high)
+    assert abs(found.low - low) < 0.03
+
+
+def test_bounds_are_order_statistics_that_hold_a_fresh_draw_as_often_as_they_say():
+    # with B draws and a fresh one, all of one distribution: P(fresh < the k-th of B) = k / (B + 1)
+    rng, hits, repetitions = np.random.default_rng(0), 0, 4000
+    for _ in range(repetitions):
+        fresh, *draws = rng.random(40)
+        interval = offline._between(0.5, np.array(draws), 0.1)  # pyright: ignore[reportPrivateUsage]
+        hits += interval.low <= fresh <= interval.high
+    assert abs(hits / repetitions - 0.8) < 0.02  # numpy's own interpolation has .76
+
+
+def test_a_long_log_is_resampled_in_blocks(monkeypatch: pytest.MonkeyPatch):
+    columns = np.random.default_rng(0).random((50, 2))
+    whole = offline.resampled(columns, np.random.default_rng(1), 30)
+    monkeypatch.setattr(offline, "_BLOCK", 120)
+    assert (offline.resampled(columns, np.random.default_rng(1), 30) == whole).all()
+    assert whole.shape == (30, 2)
+    assert np.allclose(whole.mean(axis=0), columns.mean(axis=0), atol=0.05)
 
 
 def test_a_better_policy_passes_and_an_equal_or_worse_one_does_not():

@@ -186,12 +186,12 @@ def truth(data: Path, seeds: int, policy: str) -> list[Line]:
             "equal": np.eye(arms)[rng.integers(0, 2, count)],
             "worse": live - shift * np.array([-1.0, 1.0, 0.0]),
         }
-        report = evaluate(log, targets["better"], seed=repetition, resamples=400)
+        report = evaluate(log, targets["better"], seed=repetition)
         real = float((targets["better"] * full.quality.mean(axis=0)).sum(axis=1).mean())
         for name, interval in report.quality.items():
             covered[name] += interval.low <= real <= interval.high
         for name, target in targets.items():
-            passed[name] += compare(log, target, live, seed=repetition, resamples=400).passed
+            passed[name] += compare(log, target, live, seed=repetition).passed
     lines = [
         Line("off-policy", f"{name}: 95 % intervals that hold the truth", hits / repetitions, 0.0, "≥ 0.93")
         for name, hits in covered.items()
