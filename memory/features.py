@@ -6,7 +6,7 @@ of their own: what surrounds a turn tells most, and of a document, which others 
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -124,7 +124,7 @@ def _common(view: View, meaning: bool) -> Floats:
     body = vectors @ asked.body
     idf = {token: scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
-    hits = [[value for token, value in idf.items() if token in known.bag] for known in view.known]
+    held = view.held(view.places) * _values(idf)
     alike = view.alike([known.words for known in view.known])
     weights = _word_weights(view)
     missed = alike < 0.95
@@ -140,18 +140,33 @@ def _common(view: View, meaning: bool) -> Floats:
         body - body.max(initial=-1),
         1 / (1 + _ranks(body)),
         view.first - view.first.max(initial=0),
-        [sum(some) / mass for some in hits],
-        [max(some, default=0.0) / 8 for some in hits],
-        [len(some) for some in hits],
+        held.sum(axis=1) / mass,
+        held.max(axis=1, initial=0.0) / 8,
+        view.held(view.places).sum(axis=1),
         weights @ alike / (weights.sum() or 1.0),
         alike.min(axis=0, initial=1.0),
         alike.mean(axis=0) if len(alike) else np.zeros(len(view.known)),
         (weights[:, None] * missed * alike).sum(axis=0) / np.where(missing > 0, missing, 1.0),
-        [math.log1p(len(known.tokens)) for known in view.known],
+        np.log1p(_lengths(view)),
     )
     if not meaning:
         found[:, [COMMON.index(name) for name in COMMON if name in MEANING]] = np.nan
     return found
+
+
+def _values(idf: Mapping[str, float]) -> Floats:
+    return np.array(list(idf.values()), np.float64)
+
+
+def _lengths(view: View) -> Floats:
+    """How many tokens each candidate has, title and text; the index counts titles twice more, and none as one."""
+    lengths = view.index.lexical.columns.lengths[view.places]
+    for n, known in enumerate(view.known):
+        if lengths[n] <= 1:
+            lengths[n] = len(known.tokens)
+        elif known.item.title:
+            lengths[n] -= 2 * len(tokenize(known.item.title))
+    return lengths
 
 
 def _word_weights(view: View) -> Floats:
@@ -165,8 +180,10 @@ def _word_weights(view: View) -> Floats:
 def _shape(view: View) -> Floats:
     pairs = set(zip(view.asked.tokens, view.asked.tokens[1:], strict=False))
     kinds = [1.0 if kind.search(view.asked.text) else 0.0 for kind in _KIND]
+    held = view.held(view.places)
+    paired = (held[:, :-1] & held[:, 1:]).any(axis=1).tolist()
     rows: list[list[float]] = []
-    for known in view.known:
+    for known, may in zip(view.known, paired, strict=True):
         text = known.item.text
         rows.append(
             [
@@ -175,7 +192,7 @@ def _shape(view: View) -> Floats:
                 _PRONOUN.search(text) is not None,
                 re.search(r"\d", text) is not None,
                 len(_INNER_NAME.findall(text)),
-                len(pairs & set(zip(known.tokens, known.tokens[1:], strict=False))),
+                len(pairs & set(zip(known.tokens, known.tokens[1:], strict=False))) if may else 0,
                 *kinds,
             ]
         )
@@ -214,10 +231,8 @@ def _topic(view: View) -> Floats:
     idf = {token: view.scores.idf.get(token, 0.0) for token in view.asked.tokens}
     mass = sum(idf.values()) or 1.0
     around = [(beside.get(b), beside.get(a)) for b, a in zip(before.tolist(), after.tolist(), strict=True)]
-    bags = [
-        (k.bag, b.bag if b else frozenset[str](), a.bag if a else frozenset[str]())
-        for k, (b, a) in zip(view.known, around, strict=True)
-    ]
+    values = _values(idf) / mass
+    covered = view.held(places) | view.held(before)
     weights = _word_weights(view)
     alike = view.alike([[*(b.words if b else ()), *(a.words if a else ())] for b, a in around])
     feedback = middle[:3].mean(axis=0)
@@ -230,8 +245,8 @@ def _topic(view: View) -> Floats:
         near - near.max(initial=-1),
         left @ view.asked.body,
         right @ view.asked.body,
-        [sum(v for t, v in idf.items() if t in k or t in b or t in a) / mass for k, b, a in bags],
-        [sum(v for t, v in idf.items() if t in k or t in b) / mass for k, b, _ in bags],
+        (covered | view.held(after)) @ values,
+        covered @ values,
         weights @ alike / (weights.sum() or 1.0),
         [b is not None and b.item.text.rstrip().endswith("?") for b, _ in around],
         [b is not None and "?" in b.item.text for b, _ in around],
@@ -256,7 +271,7 @@ def _links(view: View) -> Floats:
     question = f" {plain_name(asked.text)} "
     idf = {token: view.scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
-    held = np.array([[token in known.bag for token in idf] for known in view.known]).reshape(count, len(idf))
+    held = view.held(view.places)
     weights = np.array(list(idf.values()), np.float32) / mass
     covered = held @ weights
     titled = np.array([len(t) > 3 and f" {t} " in question for t in titles])

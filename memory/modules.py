@@ -20,7 +20,7 @@ from pointwork.memory.items import Item
 
 if TYPE_CHECKING:
     from pointwork.memory.index import Index
-    from pointwork.memory.texts import Texts
+    from pointwork.memory.texts import Known, Texts
     from pointwork.memory.view import View
 
 Module = Literal["filter", "entity", "temporal", "topic", "summary"]
@@ -69,16 +69,24 @@ class Candidate:
     """A row that may answer, on its way through the modules.
 
     Attributes:
-        item: with its exact text.
+        known: the row.
         score: so far.
         why: module -> what it gave.
-        tokens: of text, title and speaker.
     """
 
-    item: Item
+    known: "Known"
     score: float
-    tokens: frozenset[str]
     why: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def item(self) -> Item:
+        """The row, with its exact text."""
+        return self.known.item
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """Of text, title and speaker."""
+        return self.known.bag
 
     def scored(self) -> Item:
         """The item with the score that it has now."""

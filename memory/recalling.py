@@ -66,7 +66,7 @@ class Work:
         return [candidate.scored() for candidate in best]
 
     def _boosted(self, found: "Sequence[tuple[Known, float]]") -> list[Candidate]:
-        candidates = [Candidate(known.item, score, known.bag, {"filter": score}) for known, score in found]
+        candidates = [Candidate(known, score, {"filter": score}) for known, score in found]
         for module in BOOSTERS:
             with self.metered(module) as meter:
                 booster = self._registry.booster(module)
@@ -114,7 +114,7 @@ class Work:
 
     def _rules(self, view: "View", without: frozenset[str]) -> "list[float]":
         """What Low's rules give: for modules that work at Low, and the rules of time for documents."""
-        candidates = [Candidate(known.item, 0.0, known.bag) for known in view.known]
+        candidates = [Candidate(known, 0.0) for known in view.known]
         documents = [view.is_document(n) for n in range(len(candidates))]
         doubts = [_doubt(known.item) for known in view.known]
         given = [_SHARE * share if of else 0.0 for share, of in zip(view.share.tolist(), documents, strict=True)]

@@ -31,19 +31,32 @@ class Known:
 
     Attributes:
         item: with its exact text.
-        tokens: of title and text, in order.
         words: its different words that are no stop words, as written but in lower case.
         text: title and text.
         vector: of these; None until ``Texts.vectors`` was asked for it.
     """
 
     item: Item
-    tokens: tuple[str, ...]
-    bag: frozenset[str]
     words: tuple[str, ...]
     text: str
     vector: Floats | None = None
+    _tokens: tuple[str, ...] | None = None
+    _bag: frozenset[str] | None = None
     _names: "Names | None" = None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Of title and text, in order. Most candidates are ranked without: ``View.held`` asks the index."""
+        if self._tokens is None:
+            self._tokens = tuple(tokenize(self.text))
+        return self._tokens
+
+    @property
+    def bag(self) -> frozenset[str]:
+        """The tokens of title, text and speaker."""
+        if self._bag is None:
+            self._bag = frozenset([*self.tokens, *tokenize(self.item.speaker or "")])
+        return self._bag
 
     @property
     def names(self) -> "Names":
@@ -95,10 +108,7 @@ class Texts:
             rows = self._rows.by_serial(missing)
             for serial, row in rows.items():
                 text = body(row)
-                tokens = tuple(tokenize(text))
-                bag = frozenset([*tokens, *tokenize(row["speaker"])] if row["speaker"] else tokens)
-                item = item_of(row, exact_text(row))
-                self._kept[serial] = Known(item, tokens, bag, content(text), text)
+                self._kept[serial] = Known(item_of(row, exact_text(row)), content(text), text)
         return {serial: known for serial in wanted if (known := self._kept.get(serial)) is not None}
 
     def vectors(self, some: Sequence[Known]) -> Floats:
@@ -122,29 +132,26 @@ class Words:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._row: dict[str, int] = {}
-        self._table = np.zeros((0, embedder.dims), np.float32)
+        self._table = self._empty(_WORDS)
         self._lock = threading.Lock()
 
     def rows(self, words: Sequence[str]) -> tuple[NDArray[Any], Floats]:
-        """For each word its row in the table, and the table (which later calls do not change)."""
+        """For each of different words its row in the table, and the table (later calls do not change those)."""
         with self._lock:
-            if len(self._row) > _WORDS:
-                self._row.clear()
-                self._table = self._table[:0]
-            missing = list(dict.fromkeys(word for word in words if word not in self._row))
+            missing = [word for word in words if word not in self._row]
+            if len(self._row) + len(missing) > len(self._table):
+                missing = list(words)
+                self._row = {}
+                self._table = self._empty(max(_WORDS, len(missing)))
             if missing:
                 start = len(self._row)
-                self._row.update((word, start + number) for number, word in enumerate(missing))
-                self._fill(start, self._embedder.embed(missing))
+                self._row.update(zip(missing, range(start, start + len(missing)), strict=True))
+                self._table[start : start + len(missing)] = self._embedder.embed(missing)
             return np.array([self._row[word] for word in words], np.intp), self._table
 
-    def _fill(self, start: int, vectors: Floats) -> None:
-        end = start + len(vectors)
-        if end > len(self._table):
-            grown = np.zeros((max(2 * end, 1024), vectors.shape[1]), np.float32)
-            grown[:start] = self._table[:start]
-            self._table = grown
-        self._table[start:end] = vectors
+    def _empty(self, count: int) -> Floats:
+        """A table whose memory the system only gives where it is written: it never needs to grow."""
+        return np.zeros((count, self._embedder.dims), np.float32)
 
 
 @functools.cache

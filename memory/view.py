@@ -198,6 +198,10 @@ class View:
         best[:, filled] = np.maximum.reduceat(columns, starts, axis=1)
         return best
 
+    def held(self, places: Places) -> NDArray[np.bool_]:
+        """Which documents have which of the question's tokens, shape (places, tokens); none at -1."""
+        return self.index.lexical.holds(self.asked.tokens, places)
+
     def of(self, values: NDArray[Any], places: Places) -> Floats:
         """Values of places, 0 where there is none."""
         return np.where(places >= 0, values[np.maximum(places, 0)], 0).astype(np.float32)

@@ -9,10 +9,11 @@ from typing import Any
 
 from pointwork.memory.columns import NONE, Row, name_key
 from pointwork.memory.dates import day_words
+from pointwork.memory.lexical import DATE
 from pointwork.text import tokenize
 
 # What one occurrence counts, in halves. Set on LoCoMo dialogues 0-7, the title's on Hotpot.
-_TEXT, _TITLE, _SPEAKER, _DATE = 2, 4, 2, 1
+_TEXT, _TITLE, _SPEAKER = 2, 4, 2
 
 _WORD = re.compile(r"\w+")
 _BRACKETS = re.compile(r"\s*\([^)]*\)\s*$")
@@ -40,7 +41,7 @@ def row_words(row: Mapping[str, Any]) -> tuple[dict[str, int], float]:
             weights[token] += _SPEAKER
     if row["time"] is not None:
         for token in tokenize(" ".join(day_words(row["time"]))):
-            weights[token] += _DATE
+            weights[token] += DATE
     # at least one, even of a text without words: 0 is a deleted one
     return dict(weights), max(1.0, len(text) + 2.0 * len(title))
 

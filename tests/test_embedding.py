@@ -141,6 +141,12 @@ def test_a_static_vector_does_not_depend_on_its_neighbours():
     assert (embedder.embed(["", texts[5], "", "", texts[6], ""])[[1, 4]] == together[5:7]).all()
 
 
+@given(st.lists(st.one_of(any_text, st.text("abz19 ", max_size=80)), min_size=17, max_size=40))
+def test_many_short_texts_have_the_vectors_that_each_has_alone(texts: list[str]):
+    together = StaticEmbedder().embed(texts)
+    assert (together == np.concatenate([StaticEmbedder().embed([text]) for text in texts])).all()
+
+
 def test_a_very_long_text_has_the_vector_of_its_words():
     embedder = StaticEmbedder()
     once, often = embedder.embed(["the train leaves at nine", "the train leaves at nine " * 20_000])

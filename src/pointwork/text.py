@@ -72,6 +72,10 @@ def _parts(word: str) -> list[str]:
 
 
 def _analyse(word: str, stop: bool, stem: bool) -> tuple[str, ...]:
+    lower = word.lower()
+    if word[1:] == lower[1:] and len(word) <= _MAX_WORD and word.isascii():
+        # nearly all words: nothing in them to split
+        return () if stop and lower in STOP_WORDS else (_stem(lower) if stem else lower,)
     words = (part[:_MAX_WORD] for part in _parts(word))
     kept = [part for part in words if not (stop and part in STOP_WORDS)]
     return tuple(_stem(part) if stem and part.isascii() else part for part in kept)
