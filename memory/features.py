@@ -181,7 +181,7 @@ def _shape(view: View) -> Floats:
     pairs = set(zip(view.asked.tokens, view.asked.tokens[1:], strict=False))
     kinds = [1.0 if kind.search(view.asked.text) else 0.0 for kind in _KIND]
     held = view.held(view.places)
-    paired = (held[:, :-1] & held[:, 1:]).any(axis=1).tolist()
+    paired: list[bool] = np.any(held[:, :-1] & held[:, 1:], axis=1).tolist()
     rows: list[list[float]] = []
     for known, may in zip(view.known, paired, strict=True):
         text = known.item.text
@@ -336,7 +336,7 @@ def _shared_names(view: View, strength: Floats) -> tuple[Floats, Floats]:
     rare = {name: math.log(1 + len(found) / n) for name, n in holders.items() if 1 < n <= max(2, len(found) // 3)}
     top = math.log(1 + len(found) / 2) or 1.0
     sums, mosts = np.zeros(len(found), np.float32), np.zeros(len(found), np.float32)
-    seeds = np.argsort(-strength, kind="stable")[:10].tolist()
+    seeds: list[int] = np.argsort(-strength, kind="stable")[:10].tolist()
     for number, some in enumerate(found):
         mine = {name for name in some if name in rare}
         for seed in seeds:

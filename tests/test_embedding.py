@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
@@ -141,6 +141,7 @@ def test_a_static_vector_does_not_depend_on_its_neighbours():
     assert (embedder.embed(["", texts[5], "", "", texts[6], ""])[[1, 4]] == together[5:7]).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(any_text, st.text("abz19 ", max_size=80)), min_size=17, max_size=40))
 def test_many_short_texts_have_the_vectors_that_each_has_alone(texts: list[str]):
     together = StaticEmbedder().embed(texts)
