@@ -223,6 +223,14 @@ class Lexical:
         ideal = sum(weight * idf[token] for token, weight in tokens.items()) * (K1 + 1)
         return Scores(own, self._with_neighbours(own), ideal, idf)
 
+    def having(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
+        """Which documents have any of the tokens, wherever, by place."""
+        found = np.zeros(self.size, bool)
+        for parts in self._postings(tokens).values():
+            for first, posting in parts:
+                found[posting.places + first if first else posting.places] = True
+        return found
+
     def idf(self, tokens: Sequence[str]) -> dict[str, float]:
         """How much each token tells: ln(1 + (N - df + 0.5) / (df + 0.5))."""
         return {

@@ -19,6 +19,7 @@ Floats = NDArray[np.float32]
 
 EXACT = 50_000
 BITS = 256
+_COSINES = np.cos(np.arange(BITS + 1) * np.pi / BITS).astype(np.float32)  # estimate by how many signs differ
 
 
 class Dense:
@@ -45,8 +46,8 @@ class Dense:
     def remove(self, place: int) -> None:
         """Forget the vector of a document."""
         for table in (self._base, self._joined):
-            if table is not None and place < len(table):
-                table[place] = 0
+            if table is not None and place < (len(table) if self._base_exact else table.shape[1]):
+                table[place if self._base_exact else (slice(None), place)] = 0
 
     def packed(self) -> Vectors:
         """The tail as the store keeps it."""
@@ -67,9 +68,10 @@ class Dense:
         table = self._table(exact, size)
         if exact:
             return table @ vector, True
-        wanted = codes(vector[None, :]).view(np.uint64)
-        different = np.bitwise_count(table ^ wanted).sum(axis=1, dtype=np.uint16)
-        return np.cos(different.astype(np.float32) * np.float32(np.pi / BITS)), False
+        different = np.zeros(size, np.uint16)
+        for words, wanted in zip(table, _words(codes(vector[None, :]))[:, 0], strict=True):
+            different += np.bitwise_count(words ^ wanted)
+        return _COSINES.take(different), False
 
     def of(self, places: NDArray[Any], size: int) -> Floats | None:
         """The vectors of documents, if they are kept as they are (and not as signs)."""
@@ -80,8 +82,8 @@ class Dense:
             self._base, self._base_exact = self._read(exact), exact
             self._joined = None
         if self._joined is None or self._joined_for != (size, exact):
-            tail = self._tail if exact else [codes(part).view(np.uint64) for part in self._tail]
-            self._joined = np.concatenate([self._base, *tail])
+            tail = self._tail if exact else [_words(codes(part)) for part in self._tail]
+            self._joined = np.concatenate([self._base, *tail], axis=0 if exact else 1)
             self._joined_for = (size, exact)
         return self._joined
 
@@ -91,19 +93,26 @@ class Dense:
         for segment, version, signs, vectors in self._segments.vectors(codes_only=not exact):
             count = len(segment.columns)
             if version != self.embedder.version:
-                width, kind = (self.embedder.dims, np.float32) if exact else (BITS // 64, np.uint64)
-                parts.append(np.zeros((count, width), kind))
-            elif exact:
-                parts.append(_unpacked(vectors, count))
+                signs = bytes(count * BITS // 8)
+            if not exact:
+                parts.append(_words(np.frombuffer(signs, np.uint8).reshape(count, BITS // 8)))
+            elif version != self.embedder.version:
+                parts.append(np.zeros((count, self.embedder.dims), np.float32))
             else:
-                parts.append(np.frombuffer(signs, np.uint64).reshape(count, BITS // 64))
-        empty = np.zeros((0, self.embedder.dims), np.float32) if exact else np.zeros((0, BITS // 64), np.uint64)
-        return np.concatenate([empty, *parts])
+                parts.append(_unpacked(vectors, count))
+        if exact:
+            return np.concatenate([np.zeros((0, self.embedder.dims), np.float32), *parts])
+        return np.concatenate([np.zeros((BITS // 64, 0), np.uint64), *parts], axis=1)
 
 
 def codes(vectors: Floats) -> NDArray[np.uint8]:
     """256 signs of each vector, rotated at random (the same way everywhere), shape (n, 32)."""
     return np.packbits(vectors @ _rotation(vectors.shape[1]) > 0, axis=1)
+
+
+def _words(signs: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Codes as numbers of 64 bits, shape (4, n): all first ones side by side, to be compared in one go."""
+    return np.ascontiguousarray(np.ascontiguousarray(signs).view(np.uint64).T)
 
 
 @functools.cache

@@ -89,12 +89,12 @@ class View:
         mixed = share + np.float32(0.5) * (self._windowed(near) if exact else near)
         said = tuple(token for name in self.asked.speakers for token in tokenize(name))
         if said:
-            mixed += np.float32(SAID) * (self.index.lexical.scores(dict.fromkeys(said, 1.0)).own > 0)
+            mixed += np.float32(SAID) * self.index.lexical.having(said)
         mixed = np.round(mixed, 4)
         most = max(CANDIDATES, 4 * k)
         # beyond the exact comparison, nearness is too coarse to be mixed in: each finds its own
-        words = best(mixed if exact else np.where(total > 0, share, -1), LEXICAL if exact else most - DENSE)
-        meant = best(near, DENSE if by_meaning else 0)
+        words = best(mixed, LEXICAL) if exact else _best_of(np.flatnonzero(total), share, most - DENSE)
+        meant = nearest(near, DENSE if by_meaning else 0)
         own = self.index.places_in_thread(thread)
         if len(own):
             own = own[best(mixed[own], most // 2)]
@@ -205,6 +205,17 @@ class View:
     def of(self, values: NDArray[Any], places: Places) -> Floats:
         """Values of places, 0 where there is none."""
         return np.where(places >= 0, values[np.maximum(places, 0)], 0).astype(np.float32)
+
+
+def _best_of(places: Places, values: Floats, count: int) -> Places:
+    """Those of some places that have the highest values, best first; equals in order."""
+    return places[best(values[places], count)]
+
+
+def nearest(near: Floats, count: int) -> Places:
+    """``best``, but of a million mostly far ones: if enough are near at all, the others need not be sorted."""
+    likely = np.flatnonzero(near > MEANT)
+    return _best_of(likely if len(likely) >= count else np.arange(len(near)), near, count)
 
 
 def taken_apart(question: str, index: Index) -> Asked:
