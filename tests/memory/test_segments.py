@@ -231,3 +231,48 @@ def test_a_crash_while_the_index_is_written_loses_nothing(tmp_path: Path) -> Non
     ]
     assert count(memory, memory_segments) >= 1
     assert len(memory) == 20
+
+
+_INGESTER = """
+import sys
+from pointwork.memory import Entry, Memory, index, memory as module
+index.SMALL, index.LARGE, index._BATCH, module._INDEX_AT = 4, 12, 5, 3
+from pointwork.store import Store
+m = Memory(Store(sys.argv[1]))
+for b in range(1000):
+    words = ["tea " * (600 * (n == 3)) for n in range(7)]
+    m.add_many([Entry(f"batch{b} says wagon{b}x{n} {words[n]}", source=f"{b}:{n}") for n in range(7)])
+    print(b, flush=True)
+"""
+
+
+@pytest.mark.parametrize("batches", [1, 9])
+def test_a_killed_ingest_loses_nothing_that_was_stored_and_doubles_nothing(database_url: str, batches: int) -> None:
+    """Killed at any moment: while rows are written, while the index is, or between."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _INGESTER, database_url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    stored = [int(process.stdout.readline()) for _ in range(batches)]
+    process.kill()
+    rest, err = process.communicate(timeout=60)
+    assert process.returncode == -9, err
+    stored += [int(line) for line in rest.split()]
+    memory = Memory(Store(database_url))
+    sources = sorted(item.source for item in memory.items())
+    whole = len(sources) // 7  # the last batch may be stored though nobody was told
+    assert whole in (len(stored), len(stored) + 1)
+    assert sources == sorted(f"{b}:{n}" for b in range(whole) for n in range(7))
+    memory.add_many([Entry(f"batch{whole} says wagon{whole}x{n}", source=f"{whole}:{n}") for n in range(7)])
+    for one in (memory, Memory(Store(database_url))):
+        for b in {0, whole // 2, whole - 1, whole}:
+            for n in (0, 2, 6):
+                found = one.recall(f"wagon{b}x{n}", tiers="low", k=3).items
+                assert [item.source for item in found] == [f"{b}:{n}"]
+    serials = [
+        serial
+        for row in memory.store.rows(select(memory_segments))
+        for serial in Columns.unpack(row["numbers"]).serials.tolist()
+    ]
+    assert len(serials) == len(set(serials)) > 0
+    assert count(memory, memory_items) == len(sources) + 7 + 3 * whole  # one of seven has three chunks
