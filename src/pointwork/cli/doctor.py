@@ -70,7 +70,7 @@ def _store() -> list[Finding]:
 def _models() -> list[Finding]:
     from pointwork.extras import available
     from pointwork.models import open_client
-    from pointwork.models.weights import SMOLLM2_135M, present
+    from pointwork.models.weights import of_spec, present
     from pointwork.settings import EMBEDDED, ROLES, load
 
     settings = load()
@@ -80,13 +80,13 @@ def _models() -> list[Finding]:
         if model.startswith(EMBEDDED):
             if not available("xllamacpp"):
                 found.append(("error", f"{roles}: embedded model", "pip install 'pointwork[local]'"))
-            elif model == EMBEDDED and not present(SMOLLM2_135M):
-                mend = "pointwork models pull (or the first run does it)"
-                found.append(("warning", f"{roles}: {SMOLLM2_135M.name} is not in the cache", mend))
+                continue
+            file = of_spec(model)
+            if file is not None and not present(file):
+                mend = f"pointwork models pull {file.name} (or the first run does it)"
+                found.append(("warning", f"{roles}: {file.name} is not in the cache", mend))
             else:
-                found.append(
-                    ("ok", f"{roles}: {SMOLLM2_135M.name if model == EMBEDDED else model}, in-process", "")
-                )
+                found.append(("ok", f"{roles}: {model if file is None else file.name}, in-process", ""))
         elif model.startswith(("http://", "https://")):
             found.append(_reachable(roles, model))
         else:

@@ -105,8 +105,10 @@ def _served(what: str, settings: Settings, base: Path | None) -> Served:
             raise UsageError(f"{spec} does not say which weights these are: give --base DIRECTORY")
         return Served(spec, base, name or Path(str(base)).name, role)
     path = Path(spec.removeprefix("local:").strip()).expanduser()
-    if spec in ("local:", "embedded") or path.name in weights.FILES:
-        return Served("local:", base, weights.SMOLLM2_135M.name, role)
+    file = weights.SMOLLM2_135M if spec == "embedded" else weights.of_spec(spec) or weights.FILES.get(path.name)
+    if file is not None:
+        own = None if file is weights.SMOLLM2_135M else weights.path_of(file)
+        return Served("local:" if own is None else f"local:{file.name}", base or own, file.name, role)
     if path.is_dir():
         return Served(str(path), path, path.name, role)
     if path.is_file() and path.suffix == ".gguf":

