@@ -174,7 +174,7 @@ class Core:
         view = sheet.view(names, self.clock, ask.least, self.optimism)
         scores, bonus, target = self._propose(view, sheet, ask, rng)
         dearest = sheet.cost.item(sheet.cost.argmax())
-        if ask.paced and self.pacer.budget is not None:
+        if ask.paced and self.pacer.always < dearest:
             if not look_only and self.pacer.dear(sheet.cost.item(target.argmax())):
                 self.pacer.solve()
                 scores, bonus, target = self._propose(view, sheet, ask, rng)
@@ -182,7 +182,8 @@ class Core:
             if dearest > most:
                 target, _ = capped(most, sheet.cost, scores, target, target)
         probabilities = self._mixed(sheet, ask, scores, target, dearest)
-        sheet.bonus[:] = bonus
+        if bonus is not sheet.bonus:
+            sheet.bonus[:] = bonus
         sheet.score[:] = scores
         return Judged(slots, names, inner, state, sheet.table.copy().T, sheet, probabilities)
 
@@ -266,32 +267,35 @@ class Core:
         draw = self.rng.random() * cumulative[-1]
         index = min(bisect_right(cumulative, draw), len(probabilities) - 1)
         slot, table, sheet = judged.slots.item(index), judged.table, judged.sheet
+        # by position, in the order of the fields: their names cost a microsecond
         decision = Decision(
-            id=new_decision_id(),
-            arm=judged.names[index],
-            propensity=probabilities[index],
-            names=judged.names,
-            probabilities=judged.probabilities,
-            table=table,
-            health=self.health.names(judged.slots),
-            price_weight=self.pacer.weight,
+            new_decision_id(),
+            judged.names[index],
+            probabilities[index],
+            judged.names,
+            judged.probabilities,
+            table,
+            self.health.names(judged.slots),
+            self.pacer.weight,
         )
-        context = sheet.contexts[index].copy()
+        context, estimates, width = sheet.contexts[index].copy(), self.estimates, sheet.width.item(index)
         mean, logged_cost, logged_seconds, cost, *_ = table[index].tolist()
-        width = sheet.width.item(index)
+        size = float(context.dot(context))
         pending = Pending(
-            slot=slot,
-            clock=self.clock,
-            created=now,
-            context=context,
-            mean=mean,
-            log_cost=logged_cost,
-            log_seconds=logged_seconds,
-            width=width,
-            ignorance=self.estimates.ignorance(slot, context),
-            unsure=self.estimates.unsure(slot, width, context),
-            charged=cost,
-            decision=decision,
+            slot,
+            self.clock,
+            now,
+            context,
+            mean,
+            logged_cost,
+            logged_seconds,
+            width,
+            estimates.ignorance(slot, context, size),
+            estimates.unsure(slot, width, size),
+            cost,
+            None,
+            True,
+            decision,
         )
         self.note(decision.id, pending, now)
         return decision, pending
@@ -322,6 +326,7 @@ class Core:
         sheet = self._filled(slots, inner, self.health.features(slots, 1.0))
         for place, (slot, outcome) in enumerate(outcomes.items()):
             context, width = sheet.contexts[place], sheet.width.item(place)
+            size = float(context.dot(context))
             pending = Pending(
                 slot=slot,
                 clock=self.clock,
@@ -331,8 +336,8 @@ class Core:
                 log_cost=sheet.log_cost.item(place),
                 log_seconds=sheet.log_seconds.item(place),
                 width=width,
-                ignorance=self.estimates.ignorance(slot, context),
-                unsure=self.estimates.unsure(slot, width, context),
+                ignorance=self.estimates.ignorance(slot, context, size),
+                unsure=self.estimates.unsure(slot, width, size),
                 charged=outcome.usd or 0.0,  # nobody's money was spent
                 flying=False,
             )

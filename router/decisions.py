@@ -18,7 +18,8 @@ ArmScore = dict[str, float | str]
 
 ID_PREFIX = "dec"
 _ID_LENGTH = len(ID_PREFIX) + 28
-_TOPS = (("quality", 1.0), ("usd", sys.float_info.max), ("seconds", sys.float_info.max))
+_TOP = sys.float_info.max
+_TOPS = (("quality", 1.0), ("usd", _TOP), ("seconds", _TOP))
 
 
 # random bits, asked for many at once: a call of the system costs more than all the rest
@@ -66,6 +67,13 @@ class Outcome:
     error: str | None = None
 
     def __post_init__(self) -> None:
+        quality, usd, seconds = self.quality, self.usd, self.seconds
+        if (
+            (type(quality) is float and 0.0 <= quality <= 1.0)
+            and (type(usd) is float and 0.0 <= usd <= _TOP)
+            and (type(seconds) is float and 0.0 <= seconds <= _TOP)
+        ):
+            return  # the usual case
         for name, top in _TOPS:
             value: object = getattr(self, name)
             if value is None or (type(value) is float and 0.0 <= value <= top):

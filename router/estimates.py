@@ -97,7 +97,7 @@ class Estimates:
         for slot, arm in enumerate(arms):
             self.prior[slot] = prior_of(arm)
         self.smear = np.ones(count)
-        self.smear_sums = np.zeros((count, 3))  # sum of factors, sum of weights, reference time
+        self.smear_sums = [[0.0] * 3 for _ in arms]  # sum of factors, sum of weights, reference time
         self.noise = [_NOISE, _BELIEF]
         self.usual = [0.5, 2.0]
         self.untried = list(range(count))
@@ -107,7 +107,7 @@ class Estimates:
         self.regression.grow(clock)
         self.prior = np.vstack((self.prior, prior_of(arm, quality)))
         self.smear = np.append(self.smear, 1.0)
-        self.smear_sums = np.vstack((self.smear_sums, np.array([0.0, 0.0, clock])))
+        self.smear_sums.append([0.0, 0.0, clock])
 
     def predict(self, sheet: Sheet, clock: float, slots: Slots | None) -> None:
         """Fill in the predictions for the contexts of a sheet, which are of these slots; None: all, in order.
@@ -123,7 +123,7 @@ class Estimates:
         np.vecdot(weights, sheet.contexts, out=sheet.heads)
         flat = sheet.flat
         # far outside what was seen, a linear model of a logarithm can say anything: a factor 10⁴ is enough
-        if flat.item(flat.argmax()) > _FAR or flat.item(flat.argmin()) < -_FAR:
+        if flat.dot(flat) > _FAR * _FAR:  # else none of them can be
             np.clip(flat, -_FAR, _FAR, out=flat)
         heads, cost, width = sheet.heads, sheet.cost, sheet.width
         heads += prior.T
@@ -138,15 +138,19 @@ class Estimates:
         width *= self.noise[0]
         np.sqrt(width, out=width)
 
-    def unsure(self, slot: int, width: float, context: Array) -> float:
-        """h in [0, 1]: how little the quality regression of an arm knew about a context, by its width then."""
-        most = self.noise[0] * float(context.dot(context)) / self.regression.ridges.item(slot, QUALITY)
+    def unsure(self, slot: int, width: float, size: float) -> float:
+        """h in [0, 1]: how little the quality regression of an arm knew about a context, by its width then.
+
+        Args:
+            slot: of the arm. width: of its belief. size: ‖x‖².
+        """
+        most = self.noise[0] * size / self.regression.ridges.item(slot, QUALITY)
         return min(1.0, width * width / most)
 
-    def ignorance(self, slot: int, context: Array) -> float:
-        """h in [0, 1]: how little the cost regression of an arm knows about a context."""
-        variance = self.regression.variance(slot, COSTS, context)
-        return min(1.0, variance * self.regression.ridges.item(slot, COSTS) / float(context.dot(context)))
+    def ignorance(self, slot: int, context: Array, size: float) -> float:
+        """h in [0, 1]: how little the cost regression of an arm knows about a context of this ‖x‖²."""
+        regression = self.regression
+        return min(1.0, regression.variance(slot, COSTS, context) * regression.ridges.item(slot, COSTS) / size)
 
     def learn(
         self, slot: int, context: Array, clock: float, quality: float | None, logs: tuple[float, float] | None
@@ -203,7 +207,7 @@ class Estimates:
 
     def learn_smear(self, slot: int, clock: float, residual: float, weight: float, old: float | None) -> None:
         """One residual of log cost against the prediction at its decision; ``old``: the one it replaces."""
-        total, mass, since = self.smear_sums[slot].tolist()
+        total, mass, since = self.smear_sums[slot]
         if clock > since:
             decay = self.gamma ** (clock - since)
             total, mass, since = total * decay, mass * decay, clock
@@ -213,7 +217,7 @@ class Estimates:
         else:
             total -= weight * _factor(old)
         total += weight * _factor(residual)
-        self.smear_sums[slot] = total, mass, since
+        self.smear_sums[slot] = [total, mass, since]
         self.smear[slot] = max(SMEAR_PRIOR + total, 0.05 * SMEAR_PRIOR) / (SMEAR_PRIOR + mass)
 
     def shift(self, slot: int, kind: int, clock: float, by: float, keep: float) -> None:
@@ -222,7 +226,8 @@ class Estimates:
         self.prior[slot, kind] = min(1.0, max(0.0, level)) if kind == 0 else level
         self.regression.age(slot, kind, clock, keep)
         if kind == 1:
-            self.smear_sums[slot, :2] *= keep
+            total, mass, since = self.smear_sums[slot]
+            self.smear_sums[slot] = [total * keep, mass * keep, since]
 
     def refresh(self, clock: float) -> None:
         """Move all regressions to this time and invert exactly."""
@@ -257,7 +262,7 @@ class Estimates:
 
 
 _ARRAYS = ("prior", "smear", "smear_sums", "noise", "usual")
-_LISTS = ("noise", "usual")
+_LISTS = ("smear_sums", "noise", "usual")
 
 
 def prior_of(arm: Arm, quality: float = 0.5) -> Array:

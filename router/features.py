@@ -93,7 +93,7 @@ class Features:
         """
         if values.shape != (self.inner,):
             raise UsageError(f"this router learns from {self.inner} features, but {values.shape[0]} were given")
-        return values * (_TEXT * self._unit / max(1.0, math.sqrt(float(values.dot(values)))))
+        return values * (_TEXT * self._unit / max(1.0, math.sqrt(values.dot(values))))
 
     def contexts(self, inner: Array, state: Array) -> Array:
         """Contexts of shape (n, dims), one per arm.

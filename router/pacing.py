@@ -102,6 +102,11 @@ class Pacer:
         if self.seen - self.solved >= every:
             self.solve()
 
+    @property
+    def always(self) -> float:
+        """US dollars that any request may be predicted to cost at any time."""
+        return math.inf if self.budget is None else _DEAR * self.budget
+
     def dear(self, cost: float) -> bool:
         """Whether a choice of this predicted cost needs a λ that is newer than the present one."""
         return self.budget is not None and cost > _DEAR * self.budget and self.solved < self.seen
@@ -139,12 +144,7 @@ class Pacer:
             low = high / 2.0
             while low > 1e-9 / target and _spend(values, costs, low) <= target:
                 low, high = low / 2.0, low
-        while high > low * (1.0 + _RATE):
-            middle = math.sqrt(low * high)
-            if _spend(values, costs, middle) > target:
-                low = middle
-            else:
-                high = middle
+        low, high = _narrowed(values, costs, target, low, high)
         # money stays unspent (or debt unpaid) at this λ: what was predicted is not what is predicted now
         off = (self.debt <= -0.7 * _CREDIT) or self.debt > _CREDIT
         self.spread = min(_WIDEST, self.spread * 1.3) if off else max(1.0, self.spread / 1.1)
@@ -225,8 +225,37 @@ _FIELDS = ("rate", "low", "share", "spread", "debt", "seen", "solved")
 
 def _spend(values: Array, costs: Array, rate: float) -> float:
     """Mean cost if each request of the window went to its best candidate at this price of money."""
-    best = (values - rate * costs).argmax(axis=1) if rate else values.argmax(axis=1)
-    return float(costs[_ROWS[: len(best)], best].mean())
+    best = _best(values, costs, rate)
+    return float(costs[_ROWS[: len(best)], best].sum()) / len(best)
+
+
+def _best(values: Array, costs: Array, rate: float) -> Slots:
+    """The best candidate of each request at this price of money."""
+    if not rate:
+        return values.argmax(axis=1)
+    scores = costs * -rate
+    scores += values
+    return scores.argmax(axis=1)
+
+
+def _narrowed(values: Array, costs: Array, target: float, low: float, high: float) -> tuple[float, float]:
+    """Bisect until λ between a price that overspends and one that does not is known to ``_RATE``.
+
+    Scores are lines in λ: a request that has the same best candidate at both ends has it in between, too. So only
+    the others are looked at.
+    """
+    best, last = _best(values, costs, low), _best(values, costs, high)
+    same = best == last
+    certain = float(costs[_ROWS[: len(best)], best][same].sum())
+    values, costs, allowed = values[~same], costs[~same], target * len(best) - certain
+    while high > low * (1.0 + _RATE):
+        middle = math.sqrt(low * high)
+        best = _best(values, costs, middle)
+        if float(costs[_ROWS[: len(best)], best].sum()) > allowed:
+            low = middle
+        else:
+            high = middle
+    return low, high
 
 
 _ROWS = np.arange(WINDOW)

@@ -33,6 +33,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pointwork.router.inverses import inverted
+
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
 _Waiting = tuple[Array, float, Sequence[float] | Array]  # x, weight, residuals
@@ -42,13 +44,20 @@ BLOCKS = 2
 # The block of each head: quality; log cost, log seconds.
 HEADS = (QUALITY, COSTS, COSTS)
 _HEADS_OF = (slice(0, 1), slice(1, 3))
+# What an observation can say: blocks, heads, and the block of each of these heads among these blocks.
+_PARTS = {
+    "quality": (slice(0, 1), slice(0, 1), (0,)),
+    "costs": (slice(1, 2), slice(1, 3), (0, 0)),
+    "both": (slice(0, 2), slice(0, 3), (0, 1, 1)),
+}
 
+_BLOCKS_OF = {part: (blocks.start, blocks.stop) for part, (blocks, _, _) in _PARTS.items()}
 # Largest γ^−Δ before an arm is refreshed.
 STALE = 2.0
 # Sherman–Morrison updates before an arm is refreshed for the sake of rounding.
 UPDATES = 2000
 # Rows of G that may wait.
-WAITING = 16
+WAITING = 64
 # Belief in the first ridge, in well-determined directions; and how far off an arm's ridge may be.
 BELIEF = 1.0
 OFF = 1.35
@@ -101,7 +110,10 @@ class Regression:
         self.noise = np.array([0.1, 0.5, 0.5])
         self.jumps = np.zeros((0, 4))
         self._next = 0
-        self._outer = np.empty((dims, dims))
+        self._outer = np.empty((BLOCKS, dims, dims))
+        self._roots = np.empty((BLOCKS, 1))
+        # (heads, blocks): how far each head's θ moves along the gain of its block, and of no other
+        self._steps = {part: np.zeros((len(own), max(own) + 1)) for part, (_, _, own) in _PARTS.items()}
         self._wait()
 
     def _wait(self) -> None:
@@ -110,7 +122,12 @@ class Regression:
         self._waiting: list[list[list[_Waiting]]] = [[[] for _ in range(BLOCKS)] for _ in range(count)]
         self.by_head, self.of_quality = self.weights.transpose(1, 0, 2), self.inverse[:, QUALITY]
         self._inverses = [[self.inverse[arm, block] for block in range(BLOCKS)] for arm in range(count)]
-        self._thetas = [[list(self.weights[arm, heads]) for heads in _HEADS_OF] for arm in range(count)]
+        # P of a part's blocks, one below the other and stacked, and θ of its heads
+        self._views: dict[str, list[tuple[Array, Array, Array]]] = {}
+        for part, (blocks, heads, _) in _PARTS.items():
+            inverses, thetas = self.inverse[:, blocks], self.weights[:, heads]
+            rows = zip(inverses.reshape(count, -1, self.dims), inverses, thetas, strict=True)
+            self._views[part] = list(rows)
         self._scaled = -math.inf  # when ``_scale`` was made
         self._scale = np.ones(count)
         self._jumped = [[-math.inf] * BLOCKS for _ in range(count)]  # when something last was made to count less
@@ -184,27 +201,45 @@ class Regression:
             clock: time of the decision, not of the outcome.
             residuals: targets less their prior means: 1, 2 or 3 of them.
         """
-        since = self.since.item(arm)
-        if clock - since > self._span or self.updates.item(arm) >= UPDATES:
+        since, updates = self.since.item(arm), self.updates.item(arm)
+        if clock - since > self._span or updates >= UPDATES:
             self.refresh(arm, clock)
-        self.updates[arm] += 1
-        if part != "costs":
-            self._add(arm, QUALITY, context, self._weight(arm, QUALITY, clock), residuals[:1])
-        if part != "quality":
-            self._add(arm, COSTS, context, self._weight(arm, COSTS, clock), residuals[-2:])
+            updates = 0.0
+        self.updates[arm] = updates + 1
+        first, last = _BLOCKS_OF[part]
+        jumped, weight = self._jumped[arm], self._decay(arm, clock)
+        weights = [
+            weight if clock >= jumped[block] else weight * self._kept(arm, block, clock)
+            for block in range(first, last)
+        ]
+        self._absorb(arm, part, context, weights, residuals)
+        for place, weight in enumerate(weights):
+            mine = residuals if len(weights) == 1 else residuals[_HEADS_OF[place]]
+            self._noted(arm, first + place, (context, weight, mine))
 
-    def _add(self, arm: int, block: int, context: Array, weight: float, residuals: Sequence[float] | Array) -> None:
-        """Sherman and Morrison; θ follows from P, which the heads of a block share."""
-        inverse = self._inverses[arm][block]
-        gain = inverse.dot(context)
-        scale = weight / (1.0 + weight * float(gain.dot(context)))
-        for theta, residual in zip(self._thetas[arm][block], residuals, strict=True):
-            theta += gain * (scale * (residual - float(theta.dot(context))))
-        gain *= math.sqrt(scale)
-        np.multiply(gain[:, None], gain, out=self._outer)
-        inverse -= self._outer
+    def _absorb(
+        self, arm: int, part: str, context: Array, weights: Sequence[float], residuals: Sequence[float] | Array
+    ) -> None:
+        """Sherman and Morrison, all blocks at once; θ follows from P, which the heads of a block share."""
+        flat, inverse, theta = self._views[part][arm]
+        gains = flat.dot(context).reshape(len(weights), self.dims)
+        known, said = gains.dot(context).tolist(), theta.dot(context).tolist()
+        scales = [weight / (1.0 + weight * each) for weight, each in zip(weights, known, strict=True)]
+        steps, own, roots = self._steps[part], _PARTS[part][2], self._roots[: len(weights)]
+        for head, block in enumerate(own):
+            steps[head, block] = scales[block] * (residuals[head] - said[head])
+        theta += steps.dot(gains)
+        for block, scale in enumerate(scales):
+            roots[block, 0] = math.sqrt(scale)
+        gains *= roots
+        outer = self._outer[: len(weights)]
+        np.multiply(gains[:, :, None], gains[:, None, :], out=outer)
+        inverse -= outer
+
+    def _noted(self, arm: int, block: int, row: _Waiting) -> None:
+        """What G and b still have to be told of, and whether it is time to look at the ridge again."""
         waiting = self._waiting[arm][block]
-        waiting.append((context, weight, residuals))
+        waiting.append(row)
         if len(waiting) == WAITING:
             self._flush(arm, block)
         count = int(self.counts.item(arm, block)) + 1
@@ -264,7 +299,7 @@ class Regression:
         """
         block = HEADS[head]
         self._flush(arm, block)
-        weight = self._weight(arm, block, clock)
+        weight = self._decay(arm, clock) * self._kept(arm, block, clock)
         self._moments[arm, head] += (weight * change) * context
         self.weights[arm, head] += (weight * change) * (self.inverse[arm, block] @ context)
         self._squares[arm, head] += weight * ((old + change) ** 2 - old**2)
@@ -320,13 +355,17 @@ class Regression:
         self._jumped[arm][block] = max(self._jumped[arm][block], clock)
         self._invert(arm, block)
 
-    def _weight(self, arm: int, block: int, clock: float) -> float:
-        weight = 1.0 if self.gamma == 1.0 else self.gamma ** (self.since.item(arm) - clock)
-        if clock < self._jumped[arm][block]:
-            jumps = self.jumps
-            after = (jumps[:, 0] == arm) & (jumps[:, 1] == block) & (jumps[:, 2] > clock)
-            weight *= float(jumps[after, 3].prod())
-        return weight
+    def _decay(self, arm: int, clock: float) -> float:
+        """What an observation of this time counts, at the arm's reference time."""
+        return 1.0 if self.gamma == 1.0 else self.gamma ** (self.since.item(arm) - clock)
+
+    def _kept(self, arm: int, block: int, clock: float) -> float:
+        """The factor by which ``age`` has made observations of this time count less."""
+        if clock >= self._jumped[arm][block]:
+            return 1.0
+        jumps = self.jumps
+        after = (jumps[:, 0] == arm) & (jumps[:, 1] == block) & (jumps[:, 2] > clock)
+        return float(jumps[after, 3].prod())
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All arrays, by name, to be kept."""
@@ -350,29 +389,6 @@ class Regression:
         self._wait()
 
 
-def inverted(matrix: Array) -> Array:
-    """Inverse of a symmetric positive definite matrix, by blocks (Schur complement).
-
-    As fast as LAPACK's on the whole, and no block is large enough for a threaded BLAS to start threads: where
-    cores are busy, waiting for those took 100 times as long as the work.
-    """
-    size = len(matrix)
-    if size <= BLOCK:
-        return np.asarray(np.linalg.inv(matrix), np.float64)
-    half = size // 2
-    top, side = inverted(matrix[:half, :half]), matrix[:half, half:]
-    through = top @ side
-    bottom = inverted(matrix[half:, half:] - side.T @ through)
-    corner = through @ bottom
-    inverse = np.empty_like(matrix)
-    inverse[:half, :half] = top + corner @ through.T
-    inverse[:half, half:] = -corner
-    inverse[half:, :half] = -corner.T
-    inverse[half:, half:] = bottom
-    return inverse
-
-
-BLOCK = 64
 _NAMES = "gram inverse moments weights squares mass ridges since updates counts known"
 ARRAYS = tuple(_NAMES.split())
 _PLACE = {name: f"_{name}" if name in ("gram", "moments", "squares", "mass") else name for name in ARRAYS}

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from pointwork.router import Arm, Outcome, Router
+from pointwork.router import Arm, Outcome, Router, pacing
 from pointwork.router.pacing import Pacer
 
 # name: price per million tokens, quality on easy and on hard requests, US dollars per call
@@ -71,3 +73,25 @@ def test_without_a_budget_money_has_no_price():
     pacer.charge(1.0)
     assert pacer.weight == 0.0
     assert pacer.rate == pacer.weight == 0.0
+
+
+@given(st.integers(0, 999), st.integers(2, 6), st.integers(1, 60))
+@settings(max_examples=60, deadline=None)
+def test_a_bisection_over_the_undecided_ends_where_one_over_all_does(seed: int, arms: int, count: int):
+    rng = np.random.default_rng(seed)
+    values, costs = rng.random((count, arms)), np.exp(rng.normal(size=(count, arms)))
+    values[rng.random((count, arms)) < 0.2] = -np.inf  # not among the candidates
+    values[:, 0] = rng.random(count)
+
+    def spend(price: float) -> float:
+        best = (values - price * costs).argmax(axis=1)
+        return float(costs[np.arange(count), best].mean())
+
+    low, high = 1e-3, 50.0
+    target = 0.37 * spend(low) + 0.63 * spend(high)  # not just between two of its steps
+    assume(spend(low) > target)
+    found = pacing._narrowed(values, costs, target, low, high)  # pyright: ignore[reportPrivateUsage]
+    while high > low * 1.03:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if spend(middle) > target else (low, middle)
+    assert found == pytest.approx((low, high), rel=1e-9)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointwork.router.regression import COSTS, LEVEL, Regression, inverted
+from pointwork.router.inverses import inverted
+from pointwork.router.regression import COSTS, LEVEL, Regression
 
 Array = npt.NDArray[np.float64]
 DIMS = 4
