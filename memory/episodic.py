@@ -5,7 +5,7 @@ layer ``episodic`` with offsets in the parent; recall looks among the episodic r
 is stored in one transaction.
 
 A deletion leaves a row of layer ``deleted`` that holds nothing but the serial numbers of the rows that went. It is
-how other processes learn of it, and it keeps SQLite from giving the last serial number out again.
+how other processes learn of it, and it keeps SQLite from giving the last serial number, and us an id, out again.
 
 Databases refuse some characters that Python strings can hold (lone surrogates; PostgreSQL: NUL). A text with such
 is stored with U+FFFD in their place, character for character, and its exact form in ``meta``.
@@ -44,9 +44,6 @@ _BATCH = 5000  # rows per statement; databases limit the number of parameters
 
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 
-# No vowels: ids never spell a word, nor break a search for one. 11 of 30 symbols: 54 random bits.
-_ALPHABET = "0123456789bcdfghjkmnpqrstvwxyz"
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -61,9 +58,30 @@ class Entry:
     thread: str | None = None
 
 
-def new_item_id() -> str:
-    """A short random id, as it is shown to models and paid for by the token."""
-    return "m" + "".join(secrets.choice(_ALPHABET) for _ in range(11))
+def numbered(rows: Sequence[dict[str, Any]], first: int) -> list[str]:
+    """Give rows their ids: ``m`` and a number, since every piece of a recall's text is paid for with its id.
+
+    A random id is eight tokens, this one two or three. Numbers are never given out again: see the module on marks.
+
+    Args:
+        rows: of entries, each followed by its chunks.
+        first: above all serial numbers given so far.
+
+    Returns:
+        The ids of the entries.
+    """
+    entries: list[str] = []
+    part = 0
+    for number, row in enumerate(rows, first):
+        if row["parent_id"] is None:
+            row["id"] = f"m{number}"
+            entries.append(row["id"])
+            part = 0
+        else:
+            part += 1
+            row["parent_id"] = entries[-1]
+            row["id"] = f"{entries[-1]}.{part}"
+    return entries
 
 
 def exact_text(row: Row) -> str:
@@ -97,18 +115,16 @@ class Episodic:
         """
         from pointwork.memory.facts import keep_stated
 
-        rows: list[dict[str, Any]] = []
-        ids: list[str] = []
-        for entry in entries:
-            made = _rows(entry)
-            ids.append(made[0]["id"])
-            rows.extend(made)
-        if rows:
-            with self._store.write() as connection:
-                take_turn(connection)
-                for at in range(0, len(rows), _BATCH):
-                    self._store.insert(connection, table, *rows[at : at + _BATCH])
-                keep_stated(connection, rows)
+        rows = [row for entry in entries for row in _rows(entry)]
+        if not rows:
+            return []
+        with self._store.write() as connection:
+            take_turn(connection)
+            last: int | None = connection.execute(select(func.max(table.c.serial))).scalar()
+            ids = numbered(rows, (last or 0) + 1)
+            for at in range(0, len(rows), _BATCH):
+                self._store.insert(connection, table, *rows[at : at + _BATCH])
+            keep_stated(connection, rows)
         return ids
 
     def get(self, item_id: str) -> Row:
@@ -187,7 +203,7 @@ def _entries(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]
 
 def _tombstone(serials: Sequence[int]) -> dict[str, Any]:
     return {
-        "id": new_item_id(),
+        "id": f"gone-{secrets.token_hex(8)}",
         "layer": DELETED,
         "text": "",
         "source": "",
@@ -199,7 +215,7 @@ def _tombstone(serials: Sequence[int]) -> dict[str, Any]:
 
 
 def _rows(entry: Entry) -> list[dict[str, Any]]:
-    """The rows of an entry: itself, and its chunks if it is long.
+    """The rows of an entry: itself, and its chunks if it is long; ``numbered`` gives them their ids.
 
     Raises:
         UsageError: it can not be stored as it is.
@@ -222,18 +238,14 @@ def _rows(entry: Entry) -> list[dict[str, Any]]:
     }
     if shared["source"] is None:
         raise UsageError("source=None: say where the text comes from, for example 'doc:1'")
-    item_id = new_item_id()
     if len(text) <= MAX_WHOLE:
-        return [_row(item_id, EPISODIC, text, shared)]
-    parts = [
-        _row(f"{item_id}.{number}", EPISODIC, text[start:end], shared, parent=item_id, span=(start, end))
-        for number, (start, end) in enumerate(chunks(text, max_chars=CHUNK), 1)
-    ]
-    return [_row(item_id, DOCUMENT, text, shared), *parts]
+        return [_row(EPISODIC, text, shared)]
+    spans = chunks(text, max_chars=CHUNK)
+    parts = [_row(EPISODIC, text[start:end], shared, parent="", span=(start, end)) for start, end in spans]
+    return [_row(DOCUMENT, text, shared), *parts]
 
 
 def _row(
-    item_id: str,
     layer: str,
     text: str,
     shared: Mapping[str, Any],
@@ -246,7 +258,7 @@ def _row(
     if kept != text:
         meta = {"exact": base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")}
     return {
-        "id": item_id,
+        "id": "",
         "layer": layer,
         "text": kept,
         **shared,

@@ -129,9 +129,16 @@ def test_bad_labels_are_refused_and_nothing_is_stored(
     assert len(memory) == 0
 
 
+def same_ids(rows: list[dict[str, object]], first: int) -> list[str]:
+    """Ids that the database refuses after the first batch."""
+    for row in rows:
+        row["id"] = f"m{first}" if row is rows[-1] or row is rows[0] else f"m{id(row)}"
+    return []
+
+
 def test_an_add_that_fails_half_way_leaves_nothing(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pointwork.memory.episodic._BATCH", 2)
-    monkeypatch.setattr("pointwork.memory.episodic.new_item_id", lambda: "m1")
+    monkeypatch.setattr("pointwork.memory.episodic.numbered", same_ids)
     with pytest.raises(StoreError):
         memory.add_many([Entry("one " * 1000), Entry("two")])
     assert (len(memory), memory.recall("one").items) == (0, [])
@@ -232,6 +239,25 @@ def test_deletion_by_source_thread_speaker_and_id(memory: Memory) -> None:
     for arguments in ({}, {"id": "m1", "source": "s"}):
         with pytest.raises(UsageError, match="delete needs"):
             memory.delete(**arguments)
+
+
+def test_ids_are_short_and_never_given_out_again(database: Store) -> None:
+    """Each piece of a recall's text is paid for with its id; what was deleted must not come back as another text."""
+    one, two = Memory(database), Memory(Store(database.url))
+    ids = [one.add("first"), two.add("word " * 1000), one.add("third"), two.add("fourth")]
+    assert ids == list(dict.fromkeys(ids))
+    assert all(len(item_id) <= 4 for item_id in ids)
+    chunk = one.recall("word").items[0]
+    assert chunk.id.startswith(f"{ids[1]}.")
+    assert two.read(chunk.id) == chunk.text
+    for gone in (ids[3], ids[1]):
+        one.delete(id=gone)
+        new = two.add("another text")
+        assert new not in ids
+        ids.append(new)
+        with pytest.raises(UsageError, match="no item"):
+            two.read(gone)
+    two.store.close()
 
 
 def test_listing(memory: Memory) -> None:
