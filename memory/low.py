@@ -178,7 +178,7 @@ def shortened(item: Item, budget: int, asked: frozenset[str]) -> str:
             left -= cost
     if not kept:
         best = max(fits, key=lambda number: (len(fits[number]), -number))
-        return quoting.block(item, _clipped(sentences[best], left))
+        return quoting.block(item, clipped(sentences[best], left))
     text = ""
     for place, number in enumerate(sorted(kept)):
         gap = number != (sorted(kept)[place - 1] + 1 if place else 0)
@@ -186,7 +186,7 @@ def shortened(item: Item, budget: int, asked: frozenset[str]) -> str:
     return quoting.block(item, text.strip() + ("" if max(kept) == len(sentences) - 1 else " …"))
 
 
-def _clipped(sentence: str, budget: int) -> str:
+def clipped(sentence: str, budget: int) -> str:
     """The longest beginning of a sentence within a budget, and "…"."""
     low, high = 0, len(sentence)
     while low < high:

@@ -95,10 +95,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What modules may use: the index, locked for the call, and the texts of its rows."""
+    """What modules may use: the index, locked for the call, and the texts of its rows.
+
+    Attributes:
+        odds: item id -> the re-ranker's score, for the summary; empty where none ranked.
+    """
 
     index: "Index"
     texts: "Texts"
+    odds: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ class Work:
             self.costs.update((module, Cost()) for module in ("filter", *BOOSTERS))
         with self.metered("summary") as meter:
             summary = self._registry.summary(self._tiers["summary"])
-            digest = summary.digest(self._question, self.items, self._resources, meter)
+            odds = {item: why["ranker"] for item, why in self.why.items() if "ranker" in why}
+            digest = summary.digest(self._question, self.items, replace(self._resources, odds=odds), meter)
         self.text, self.shown = digest.text, digest.shown
         return self
 

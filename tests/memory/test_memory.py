@@ -242,8 +242,8 @@ def test_deletion_by_source_thread_speaker_and_id(memory: Memory) -> None:
 
 
 def test_ids_are_short_and_never_given_out_again(database: Store) -> None:
-    """Each piece of a recall's text is paid for with its id; what was deleted must not come back as another text."""
-    one, two = Memory(database), Memory(Store(database.url))
+    """Each piece of a text is paid for with its id; what was deleted must not come back as another text."""
+    one, two = Memory(database), Memory(Store(database.url.render_as_string(hide_password=False)))
     ids = [one.add("first"), two.add("word " * 1000), one.add("third"), two.add("fourth")]
     assert ids == list(dict.fromkeys(ids))
     assert all(len(item_id) <= 4 for item_id in ids)

@@ -4,16 +4,13 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from pointwork.bench.memory_rows import Row, filled
+from pointwork.bench import memory_budget
+from pointwork.bench.memory_rows import Row, filled, held, plain_bm25, row_of
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
 from pointwork.memory import Entry
-from pointwork.memory.bm25 import BM25
-from pointwork.text import count_tokens_estimate, tokenize
+from pointwork.text import tokenize
 
 KS = (5, 10, 20)
-BUDGETS = (250, 500, 1000, 2000)
 PARTS = ("locomo", "hotpot", "budget", "poison", "tiers")
 
 
@@ -33,21 +30,13 @@ def measure(data: Path, parts: Sequence[str] = PARTS, limit: int | None = None) 
     if "hotpot" in parts:
         yield from _hotpot(hotpot(data), limit)
     if "budget" in parts:
-        yield from _budgets(locomo(data)[TRAINED:], limit)
+        yield from memory_budget.measure(locomo(data)[TRAINED:], limit)
     if "poison" in parts:
         yield from _poison(locomo(data)[TRAINED:], limit)
     if "tiers" in parts:
         from pointwork.bench import memory_tiers
 
         yield from memory_tiers.measure(data, limit)
-
-
-def plain_bm25(one: Set) -> "BM25[str]":
-    """The baseline: BM25 over the entries' texts, titles in them, our tokens."""
-    index: BM25[str] = BM25(k1=0.9, b=0.4)
-    for entry in one.entries:
-        index.add(entry.source, tokenize(entry.text))
-    return index
 
 
 def _locomo(sets: list[Set], limit: int | None) -> Iterator[Row]:
@@ -63,14 +52,14 @@ def _locomo(sets: list[Set], limit: int | None) -> Iterator[Row]:
                     assert memory is not None
                     recall = memory.recall(question.text, k=KS[-1], now=one.now, tiers=tiers)
                     found = [item.source for item in recall.items]
-                rows.append((number, question.category, [_held(question.gold, found[:k]) for k in KS]))
+                rows.append((number, question.category, [held(question.gold, found[:k]) for k in KS]))
         names = [f"recall@{k}" for k in KS]
         unseen = [row for row in rows if row[0] >= TRAINED]
-        yield _row("locomo", system, "dialogues 8-9, unseen", names, [row[2] for row in unseen])
+        yield row_of("locomo", system, "dialogues 8-9, unseen", names, [row[2] for row in unseen])
         for category in sorted({row[1] for row in unseen}):
             chosen = [row[2] for row in unseen if row[1] == category]
-            yield _row("locomo", system, f"dialogues 8-9, {category}", names, chosen)
-        yield _row("locomo", system, "all dialogues", names, [row[2] for row in rows])
+            yield row_of("locomo", system, f"dialogues 8-9, {category}", names, chosen)
+        yield row_of("locomo", system, "all dialogues", names, [row[2] for row in rows])
 
 
 def _hotpot(one: Set, limit: int | None) -> Iterator[Row]:
@@ -84,60 +73,13 @@ def _hotpot(one: Set, limit: int | None) -> Iterator[Row]:
                 found = [source for source, _ in index.search(tokenize(question.text), 10)]
             else:
                 found = [item.source for item in memory.recall(question.text, k=10, tiers=tiers).items]
-            held = _held(question.gold, found[:5])
-            rows.append([held, float(held == 1.0), float(_held(question.gold, found) == 1.0)])
-        yield _row("hotpot", system, "all questions", names, rows)
+            share = held(question.gold, found[:5])
+            rows.append([share, float(share == 1.0), float(held(question.gold, found) == 1.0)])
+        yield row_of("hotpot", system, "all questions", names, rows)
         if len(rows) > TRAINED_HOTPOT:
-            yield _row(
+            yield row_of(
                 "hotpot", system, f"questions from {TRAINED_HOTPOT + 1}, unseen", names, rows[TRAINED_HOTPOT:]
             )
-
-
-def _budgets(sets: list[Set], limit: int | None) -> Iterator[Row]:
-    """Evidence whose words stand in the text that a model is shown, and what of the whole top 20 that is."""
-    systems = ("BM25, whole turns", "default", "default, summary Mid")
-    rows: dict[tuple[str, int], list[list[float]]] = {}
-    full: list[list[float]] = []
-    for one in sets:
-        memory, index = filled(one), plain_bm25(one)
-        texts = {entry.source: entry.text for entry in one.entries}
-        everything = sum(count_tokens_estimate(f"{e.speaker}: {e.text}") for e in one.entries)
-        for question in one.questions[:limit]:
-            top = memory.recall(question.text, k=20, budget_tokens=100_000, now=one.now)
-            best = _held(question.gold, [item.source for item in top.items])
-            full.append([best, top.tokens, everything])
-            ranked = [source for source, _ in index.search(tokenize(question.text), 100)]
-            for budget in BUDGETS:
-                shown = _fitting(ranked, texts, budget)
-                rows.setdefault((systems[0], budget), []).append([_held(question.gold, shown[0]), shown[1]])
-                for system in systems[1:]:
-                    tiers = {**top.tiers, "summary": "mid" if "Mid" in system else "low"}
-                    found = memory.recall(question.text, k=40, budget_tokens=budget, now=one.now, tiers=tiers)
-                    sources = [item.source for item in found.items if item.id in found.shown]
-                    rows.setdefault((system, budget), []).append([_held(question.gold, sources), found.tokens])
-    whole = np.mean(full, axis=0)
-    for (system, budget), values in sorted(rows.items()):
-        mean = np.mean(values, axis=0)
-        row = _row("budget", system, f"{budget} tokens", ["recall", "tokens"], values)
-        row.values["of_top_20"] = float(mean[0] / whole[0])
-        row.values["saved_of_top_20"] = float(1 - mean[1] / whole[1])
-        yield row
-    yield Row(
-        "budget", "default", "top 20, whole", len(full), {"recall": float(whole[0]), "tokens": float(whole[1])}
-    )
-    yield Row("budget", "full dialogue", "everything", len(full), {"recall": 1.0, "tokens": float(whole[2])})
-
-
-def _fitting(ranked: list[str], texts: dict[str, str], budget: int) -> tuple[list[str], int]:
-    """The best whole turns that fit a budget, as the baseline shows them: a line each."""
-    shown: list[str] = []
-    spent = 0
-    for source in ranked:
-        cost = count_tokens_estimate(texts[source]) + 1
-        if spent + cost <= budget:
-            shown.append(source)
-            spent += cost
-    return shown, spent
 
 
 def _poison(sets: list[Set], limit: int | None) -> Iterator[Row]:
@@ -152,7 +94,7 @@ def _poison(sets: list[Set], limit: int | None) -> Iterator[Row]:
             for memory, rows in ((before, clean), (after, poisoned)):
                 found = memory.recall(question.text, k=KS[-1], now=one.now)
                 sources = [item.source for item in found.items]
-                rows.append([_held(question.gold, sources[:k]) for k in KS])
+                rows.append([held(question.gold, sources[:k]) for k in KS])
                 if memory is after:
                     bad = [
                         item
@@ -161,8 +103,8 @@ def _poison(sets: list[Set], limit: int | None) -> Iterator[Row]:
                     ]
                     shown += len(bad)
                     loose += sum(f"<untrusted {item.id}>" not in found.text for item in bad)
-    yield _row("poison", "default (Mid)", "without injected items", names, clean)
-    row = _row("poison", "default (Mid)", "with 200 injected items", names, poisoned)
+    yield row_of("poison", "default (Mid)", "without injected items", names, clean)
+    row = row_of("poison", "default (Mid)", "with 200 injected items", names, poisoned)
     row.values.update(shown=float(shown), unfenced=float(loose))
     yield row
 
@@ -190,22 +132,3 @@ def injected(count: int, one: Set) -> list[Entry]:
         kind, trust = (("web", "web"), ("tool", "tool"), ("chat", "web"))[number % 3]
         entries.append(Entry(text, source=f"injected:{kind}:{number}", trust=trust, time=one.now))
     return entries
-
-
-def _held(gold: frozenset[str], found: Sequence[str]) -> float:
-    return len(gold & set(found)) / len(gold)
-
-
-def _row(part: str, system: str, what: str, names: Sequence[str], values: Sequence[Sequence[float]]) -> Row:
-    table = np.array(values, float)
-    random_ = np.random.default_rng(0)
-    means = table[random_.integers(0, len(table), (1000, len(table)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    return Row(
-        part,
-        system,
-        what,
-        len(table),
-        dict(zip(names, table.mean(axis=0).tolist(), strict=True)),
-        dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True)),
-    )

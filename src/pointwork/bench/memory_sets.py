@@ -23,11 +23,12 @@ _EVIDENCE = re.compile(r"D(\d+):(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the sources of the entries that hold its evidence."""
+    """A question, the sources of the entries that hold its evidence, and its answer (never shown to memory)."""
 
     text: str
     gold: frozenset[str]
     category: str
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,15 @@ def _dialogue(number: int, one: dict[str, Any]) -> Set:
                 Entry(turn["text"], source=source, speaker=turn["speaker"], time=time, thread=f"dialogue-{number}")
             )
     questions = [
-        Question(str(qa["question"]), frozenset(gold), CATEGORIES[qa["category"]])
+        Question(str(qa["question"]), frozenset(gold), CATEGORIES[qa["category"]], _answer(qa))
         for qa in one["qa"]
         if (gold := [source for text in qa["evidence"] for source in _canonical(text)])
     ]
     return Set(f"locomo-{number}", entries, questions, max(float(str(e.time)) for e in entries))
+
+
+def _answer(qa: dict[str, Any]) -> str:
+    return str(qa.get("answer", qa.get("adversarial_answer", "")))
 
 
 def _canonical(text: str) -> list[str]:
