@@ -95,7 +95,7 @@ def line(fact: Fact) -> str:
 def shown(fact: Fact) -> str:
     """A fact for a model: one line, under the id of a source; of an outsider between tags."""
     item = Item(fact.sources[0] if fact.sources else fact.id, line(fact), 0.0, "", fact.trust)
-    return quoting.block(item, short=True)
+    return quoting.piece(item, item.text, quoting.who(item))
 
 
 def first(items: Sequence[Item], held: Sequence[str], k: int) -> list[Item]:

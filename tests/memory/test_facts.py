@@ -276,10 +276,7 @@ def test_facts_of_outsiders_are_fenced_and_lead_nothing(memory: Memory) -> None:
     found = memory.recall("What is the gate code now?", k=3, now=NOW)
     assert [fact.value for fact in found.facts][:2] == ["9999", "0000"]
     assert "9999" in found.items[0].text
-    assert (
-        f"<untrusted {web}>\n[{web}] web\n> gate, code: 0000 (since 2026-05-01; another source disagrees)"
-        in found.text
-    )
+    assert f"<untrusted {web}>\nweb> gate, code: 0000 (since 2026-05-01; another source disagrees)" in found.text
     assert found.text.count(WARNING) == 2
     for line in found.text.split(f"<untrusted {web}>")[0].splitlines():
         assert "0000" not in line

@@ -147,25 +147,25 @@ def test_what_pieces_share_is_said_once_and_never_of_another() -> None:
     memory = Memory()
     day = 1_683_504_000.0
     for text, speaker, time, trust in (
-        ("The boat is red.", "Ada", day, "user"),
-        ("The boat is old.", "Bob", day + 60, "user"),
-        ("The boat leaks.", "Ada", day + 120, "user"),
-        ("The boat was sold.", "Ada", day + 86_400 * 300, "user"),
-        ("The boat sank.", None, day + 86_400 * 300, "user"),
-        ("The boat burnt.", None, None, "agent"),
-        ("The boat flies.", "Ada", day + 180, "web"),
+        ("We painted the boat.", "Ada", day, "user"),
+        ("We liked the boat.", "Bob", day + 60, "user"),
+        ("We fixed the boat.", "Ada", day + 120, "user"),
+        ("We sold the boat.", "Ada", day + 86_400 * 300, "user"),
+        ("We sank the boat.", None, day + 86_400 * 300, "user"),
+        ("We burnt the boat.", None, None, "agent"),
+        ("We flew the boat.", "Ada", day + 180, "web"),
     ):
         memory.add(text, speaker=speaker, time=time, trust=trust)
     assert summed(memory, "What of the boat?", 400) == [
-        "agent m6> The boat burnt.",
-        "8 May 2023 Ada m1> The boat is red.",
-        "m3> The boat leaks.",
-        "Bob m2> The boat is old.",
+        "agent m6> We burnt the boat.",
+        "8 May 2023 Ada m1> We painted the boat.",
+        "m3> We fixed the boat.",
+        "Bob m2> We liked the boat.",
         "<untrusted m7>",
-        "web Ada> The boat flies.",
+        "web Ada> We flew the boat.",
         "</untrusted m7>",
-        "3 Mar 2024 m5> The boat sank.",
-        "Ada m4> The boat was sold.",
+        "3 Mar 2024 m5> We sank the boat.",
+        "Ada m4> We sold the boat.",
     ]
 
 
