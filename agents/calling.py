@@ -15,11 +15,11 @@ from typing import Any, cast
 from langgraph.types import interrupt
 from sqlalchemy import insert, select, update
 
-from pointwork.agents.tainting import after_call, before_call, taint_of
+from pointwork.agents.tainting import after_call, before_call, taint_of, writing
 from pointwork.errors import ToolDenied, ToolError
 from pointwork.ledger import Account, Amount
 from pointwork.store import Store
-from pointwork.store.tables import tool_calls
+from pointwork.store.tables import tool_calls, tool_writes
 from pointwork.tools import Tool, ToolContext, ToolResult
 from pointwork.tools.policy import Taint, check
 
@@ -153,7 +153,7 @@ class ToolCaller:
     async def _run(self, tool: Tool, row: dict[str, Any]) -> ToolResult:
         with self._work.account.spending(Amount(tool_calls=1), by=f"tool:{tool.name}") as spending:
             if tool.has_side_effects:
-                self._keep_intent(row)
+                self._keep_intent(tool, row)
             spending.add(Amount(tool_calls=1))
             try:
                 taint = taint_of(self._store, self._work.run_id)
@@ -170,11 +170,13 @@ class ToolCaller:
         self._finish(tool, row, "done", result, None)
         return result
 
-    def _keep_intent(self, row: dict[str, Any]) -> None:
+    def _keep_intent(self, tool: Tool, row: dict[str, Any]) -> None:
+        written = writing(tool, row, taint_of(self._store, self._work.run_id))
         with self._store.write() as connection:
             known = connection.execute(select(tool_calls.c.id).where(tool_calls.c.id == row["id"])).first()
             if known is None:
                 connection.execute(insert(tool_calls), row)
+                self._store.insert(connection, tool_writes, *written)
 
     def _finish(
         self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None

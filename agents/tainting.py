@@ -1,7 +1,6 @@
 """What a run has seen, kept between its calls, its processes, and the runs that read what it wrote."""
 
 import json
-import posixpath
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -12,11 +11,11 @@ from sqlalchemy import select
 from pointwork.memory.items import UNTRUSTED
 from pointwork.store import Store
 from pointwork.store.tables import memory_items, memory_usage, runs, tool_calls
+from pointwork.store.writes import names, rows_of, written_before
 from pointwork.tools import Tool, ToolResult
 from pointwork.tools.policy import Taint
 
 _KEPT = 256  # runs whose taint is kept in memory
-_WRITES = 2000  # earlier calls that are looked through for what they wrote
 # A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
 RELEVANT = 0.5
 _FROM_WEB = " (web)"
@@ -43,42 +42,47 @@ def _from_store(store: Store, run_id: str) -> Taint:
     row = store.row(select(runs.c.task).where(runs.c.id == run_id))
     taint = Taint(task="" if row is None else row["task"])
     calls = select(tool_calls).where(tool_calls.c.run_id == run_id).order_by(tool_calls.c.started)
+    named: set[str] = set()
     for call in store.rows(calls):
         taint.calls += 1
         kinds: dict[str, Any] = call["taint"] or {}
         taint.effects += bool(kinds.get("effect"))
-        text = json.dumps(call["result"], ensure_ascii=False, default=str)
+        text = _as_text(call["result"])
         if kinds.get("private"):
             taint.saw_private(call["tool"], text, call["arguments"])
         if kinds.get("untrusted"):
             taint.saw_untrusted(call["tool"], text)
         if kinds.get("effect"):
-            taint.written |= _plain(_texts(call["arguments"]))
+            taint.written |= names(call["arguments"])
+        named |= names(call["arguments"])
+    _take_in_written(store, run_id, named, taint)
     _take_in(store, taint, _remembered(store, run_id))
     return taint
 
 
 def before_call(store: Store, run_id: str, arguments: dict[str, Any], taint: Taint) -> None:
     """Take in what earlier runs wrote, if the call names it."""
-    texts = _plain(_texts(arguments))
-    if not texts:
-        return
-    wrote = (
-        select(tool_calls.c.tool, tool_calls.c.arguments, tool_calls.c.taint)
-        .where(tool_calls.c.run_id != run_id, tool_calls.c.taint["carried"].as_string().is_not(None))
-        .order_by(tool_calls.c.started.desc())
-        .limit(_WRITES)
+    _take_in_written(store, run_id, names(arguments), taint)
+
+
+def _take_in_written(store: Store, run_id: str, named: set[str], taint: Taint) -> None:
+    for call in written_before(store, run_id, named) if named else ():
+        source, content = f"{call['tool']} of an earlier run", _as_text(call["arguments"])
+        if call["private"]:
+            taint.saw_private(source, content, call["arguments"])
+        if call["untrusted"]:
+            taint.saw_untrusted(source, content)
+
+
+def writing(tool: Tool, call: dict[str, Any], taint: Taint) -> list[dict[str, Any]]:
+    """Rows of ``tool_writes`` for a call that is about to take effect: what it may carry, by what it names."""
+    return rows_of(
+        call["id"],
+        call["run_id"],
+        call["arguments"],
+        private=bool(taint.private) or "reads-private" in tool.labels,
+        untrusted=bool(taint.untrusted) or "untrusted-source" in tool.labels,
     )
-    for row in store.rows(wrote):
-        kinds = cast(dict[str, Any], row["taint"] or {})
-        carried = cast(dict[str, Any], kinds.get("carried") or {})
-        if not texts & _plain(_texts(row["arguments"])):
-            continue
-        content = json.dumps(row["arguments"], ensure_ascii=False, default=str)
-        if carried.get("private"):
-            taint.saw_private(f"{row['tool']} of an earlier run", content, row["arguments"])
-        if carried.get("untrusted"):
-            taint.saw_untrusted(f"{row['tool']} of an earlier run", content)
 
 
 def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None, taint: Taint) -> dict[str, Any]:
@@ -86,7 +90,7 @@ def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None,
     clean = not taint.untrusted  # whoever chose this call had read nothing that an outsider wrote
     taint.calls += 1
     taint.effects += tool.has_side_effects
-    text = "" if result is None else f"{result.text}\n{json.dumps(result.value, ensure_ascii=False, default=str)}"
+    text = "" if result is None else f"{result.text}\n{_as_text(result.value)}"
     taint.see(tool, text, arguments)
     private, untrusted = "reads-private" in tool.labels, "untrusted-source" in tool.labels
     if not untrusted and result is not None and _has_untrusted_items(result.value):
@@ -171,16 +175,5 @@ def _has_untrusted_items(value: Any) -> bool:
     return any(row.get("trust") in UNTRUSTED for row in rows)
 
 
-def _plain(texts: list[str]) -> set[str]:
-    """Texts that may name the same thing, spelled alike: ``./Out.txt`` is ``out.txt``."""
-    return {posixpath.normpath(text.strip().lower()) for text in texts if len(text.strip()) >= 3}
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for inner in cast(dict[Any, Any], value).values() for text in _texts(inner)]
-    if isinstance(value, list):
-        return [text for inner in cast(list[Any], value) for text in _texts(inner)]
-    return []
+def _as_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -29,6 +29,7 @@ from pointwork.portable.rows import is_serial
 from pointwork.portable.trajectories import BATCH, PARTS
 from pointwork.settings import Settings
 from pointwork.store import Store, tables
+from pointwork.store.writes import written_before
 
 Row = dict[str, Any]
 
@@ -72,6 +73,17 @@ def test_a_real_run_comes_back_equal(store: Store, tmp_path: Path) -> None:
     assert line["tool_calls"][0]["arguments"] == {"b": 2, "a": 9}
     # the order of an object's keys is what the model wrote
     assert list(line["tool_calls"][0]["arguments"]) == ["b", "a"]
+
+
+def test_what_an_imported_run_wrote_is_still_known_for_what_it_carries(store: Store) -> None:
+    store.append(tables.runs, a_run("r1"))
+    call = {"id": "k", "run_id": "r1", "tool": "write_file", "arguments": {"path": "out.txt"}, "status": "done"}
+    carried = {"effect": True, "carried": {"private": False, "untrusted": True}}
+    store.append(tables.tool_calls, {**call, "arguments_hash": "h", "started": 1.0, "taint": carried})
+    other = Store("sqlite://")
+    import_runs(other, io.BytesIO(exported(store)))
+    [found] = written_before(other, "later", {"out.txt"})
+    assert (found["tool"], found["private"], found["untrusted"]) == ("write_file", False, True)
 
 
 def test_importing_twice_changes_nothing(store: Store) -> None:

@@ -11,14 +11,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import insert, select, text
+from sqlalchemy import func, insert, select, text
 
 from pointwork import store as store_package
 from pointwork.errors import StoreError
 from pointwork.store import Store
 from pointwork.store.engine import Database, parse_url
 from pointwork.store.schema import HEAD, migrate
-from pointwork.store.tables import accounts, ledger, metadata, runs
+from pointwork.store.tables import accounts, ledger, metadata, runs, tool_calls, tool_writes
+from pointwork.store.writes import written_before
 
 FOLDER = Path(store_package.__file__).parent / "migrations"
 
@@ -99,6 +100,33 @@ def test_0002_ends_the_leases_of_what_was_settled_before(empty_database_url: str
     store = Store(empty_database_url)
     still = store.rows(select(ledger.c.reservation_id).where(ledger.c.lease_until.is_not(None)))
     assert [row["reservation_id"] for row in still] == ["open"]
+    store.close()
+
+
+def test_0010_finds_what_calls_wrote_before(empty_database_url: str) -> None:
+    database = at_revision(empty_database_url, "0009")
+    call = {"run_id": "r", "tool": "write_file", "arguments_hash": "h", "status": "done", "started": 1.0}
+    rows: list[dict[str, Any]] = [
+        {**call, "id": f"k{i:04}", "arguments": {"path": f"./Out{i}.txt"}, "taint": taint}
+        for i, taint in enumerate(
+            [
+                {"carried": {"private": True, "untrusted": False}},
+                {"carried": {"private": False, "untrusted": False}},
+                {"carried": "a foreign log may hold anything"},
+                None,
+                *[{"carried": {"private": False, "untrusted": True}}] * 600,
+            ]
+        )
+    ]
+    with database.transaction() as connection:
+        connection.execute(insert(tool_calls), rows)
+    database.close()
+    store = Store(empty_database_url)
+    assert store.rows(select(func.count().label("n")).select_from(tool_writes)) == [{"n": 601}]
+    [first] = written_before(store, "another", {"out0.txt"})
+    assert (first["tool"], first["private"], first["untrusted"]) == ("write_file", True, False)
+    assert written_before(store, "another", {"out1.txt", "out2.txt", "out3.txt"}) == []
+    assert [call["id"] for call in written_before(store, "another", {"out603.txt"})] == ["k0603"]
     store.close()
 
 

@@ -15,6 +15,7 @@ from pointwork.portable import canonical
 from pointwork.portable.importer import Prepared, check_format
 from pointwork.portable.rows import Row, Wrong, checked, expect, fields
 from pointwork.store import Store, tables
+from pointwork.store.writes import rows_of_stored
 
 FORMAT = "pointwork.run"
 VERSION = 1
@@ -187,6 +188,7 @@ def parsed_run(value: Any) -> Prepared:
         _check_owners(part, found, rows)
         rows[part.name] = found if part.owner else [{**row, part.key: run["id"]} for row in found]
     rows["accounts"] = _parents_first(rows["accounts"])
+    rows["tool_writes"] = list(rows_of_stored(rows["tool_calls"]))
     return Prepared(run["id"], rows, lambda: canonical.dump(_value(run, rows)))
 
 

@@ -188,6 +188,19 @@ tool_calls = Table(
     Index(None, "run_id"),
 )
 
+# What calls with effects wrote, by the texts in their arguments: where the run had seen what it must not hand on.
+tool_writes = Table(
+    "tool_writes",
+    metadata,
+    _serial(),
+    Column("name", Label(64), nullable=False),  # SHA-256 of a text, spelled as ``store.writes`` does
+    Column("call_id", Id, nullable=False),
+    Column("run_id", Id),
+    Column("private", Boolean, nullable=False),
+    Column("untrusted", Boolean, nullable=False),
+    Index(None, "name"),
+)
+
 memory_items = Table(
     "memory_items",
     metadata,

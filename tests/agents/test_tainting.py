@@ -1,0 +1,79 @@
+"""What a run has seen outlives its process, and goes with what it wrote into the runs that read it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pointwork.agents import tainting
+from pointwork.agents.calling import ToolCaller, Work
+from pointwork.agents.tainting import before_call, taint_of
+from pointwork.ledger import Ledger
+from pointwork.store import Store
+from pointwork.store.tables import runs
+from pointwork.tools import Tool, ToolContext
+
+PATH: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+def reading(path: str) -> str:
+    return f"what stands in {path}"
+
+
+def killed(path: str) -> str:
+    raise KeyboardInterrupt  # as a process that ends in the middle of the call
+
+
+MAIL = Tool("read_mail", "Read a mail.", PATH, reading, labels=frozenset({"untrusted-source"}))
+READ = Tool("read_file", "Read a file.", PATH, reading, labels=frozenset({"reads-private"}))
+WRITE = Tool("write_file", "Write a file.", PATH, reading, labels=frozenset({"writes"}))
+DIES = Tool("write_file", "Write a file.", PATH, killed, labels=frozenset({"writes"}))
+SAVE = Tool("save_page", "Fetch into a file.", PATH, reading, labels=frozenset({"writes", "untrusted-source"}))
+
+
+def play(store: Store, run_id: str, *calls: tuple[Tool, str]) -> None:
+    store.append(runs, {"id": run_id, "task": "work", "status": "running", "created": 1.0, "package_version": "0"})
+    account = Ledger(store).open(run_id)
+    caller = ToolCaller(store, Work(run_id, "p0.s1#1", account), ToolContext())
+    for tool, path in calls:
+        asyncio.run(caller.call(tool, {"path": path}))
+    store.flush()
+
+
+def forget() -> None:
+    """As in another process."""
+    tainting._known.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def seen(store: Store, run_id: str, path: str) -> tuple[bool, bool]:
+    taint = taint_of(store, run_id)
+    before_call(store, run_id, {"path": path}, taint)
+    return bool(taint.private), bool(taint.untrusted)
+
+
+def test_what_was_written_carries_what_its_run_had_seen(database: Store) -> None:
+    play(database, "a", (MAIL, "m"), (WRITE, "Out.txt"))
+    play(database, "b", (READ, "notes.txt"), (WRITE, "private.txt"))
+    play(database, "c", (WRITE, "clean.txt"))
+    play(database, "d", (SAVE, "page.txt"))
+    assert seen(database, "1", "./out.txt") == (False, True)
+    assert seen(database, "2", "private.txt") == (True, False)
+    assert seen(database, "3", "clean.txt") == (False, False)
+    assert seen(database, "4", "page.txt") == (False, True)
+
+
+def test_a_call_that_ended_with_its_process_carries_it_too(database: Store) -> None:
+    """It may have taken effect; its result is not there to say so."""
+    with pytest.raises(KeyboardInterrupt):
+        play(database, "a", (MAIL, "m"), (DIES, "out.txt"))
+    forget()
+    assert seen(database, "later", "out.txt") == (False, True)
+
+
+def test_a_run_that_goes_on_elsewhere_still_knows_whose_file_it_has_read(database: Store) -> None:
+    play(database, "a", (MAIL, "m"), (WRITE, "out.txt"))
+    play(database, "b", (READ, "out.txt"))
+    forget()
+    taint = taint_of(database, "b")
+    assert taint.private
+    assert taint.untrusted
