@@ -2,14 +2,11 @@
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -19,9 +16,9 @@ from pydantic import ValidationError
 
 from pointwork.errors import ConfigError, PointworkError, ToolError
 from pointwork.mcp_servers import remote, stdio
+from pointwork.mcp_servers.offers import Offer, offer_of, result_of
 from pointwork.settings import McpSettings
 from pointwork.tools import ToolResult
-from pointwork.tools.schemas import schema_problems
 
 log = logging.getLogger(__name__)
 
@@ -30,31 +27,9 @@ PING_SECONDS = 10.0
 IDLE = 30.0  # seconds without a call after which a server is asked whether it is there
 MOST_TOOLS = 2_000
 MOST_PAGES = 100
-MOST_DESCRIPTION = 4_000
-MOST_SCHEMA = 100_000
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 120.0
 
 Progress = Callable[[str, float, float | None, str | None], None]
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A tool as a server describes it; nothing of it is true because it says so.
-
-    Attributes:
-        name, description, input_schema, output_schema: as given, bounded.
-        sha256: of all of these: the same tool has the same.
-    """
-
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any] | None
-
-    @property
-    def sha256(self) -> str:
-        whole = [self.name, self.description, self.input_schema, self.output_schema]
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class _Ended(Exception):
@@ -117,7 +92,7 @@ class ForeignServer:
                 client.list_tools(cursor=cursor, cache_mode="bypass"), "list its tools", START_SECONDS
             )
             for tool in page.tools:
-                offer = _offer(tool)
+                offer = offer_of(tool)
                 if offer is not None and self._wanted(offer.name):
                     found.setdefault(offer.name, offer)
             cursor = page.next_cursor
@@ -151,24 +126,7 @@ class ForeignServer:
         )
         result = await self._asked(work, f"do {offer.name!r}", self.settings.timeout, alive)
         self._used = self._clock()
-        return self._checked(offer, result)
-
-    def _checked(self, offer: Offer, result: types.CallToolResult) -> ToolResult:
-        text = "\n".join(_text(block) for block in result.content)
-        where = f"tool {offer.name!r} of MCP server {self.name!r}"
-        if result.is_error:
-            raise ToolError(f"{where} failed: {text[:2000] or 'it does not say why'}")
-        value: Any = result.structured_content
-        if offer.output_schema is not None:
-            if value is None:
-                raise ToolError(f"{where} promises structured results and gave none")
-            problems = schema_problems(offer.output_schema, value)
-            if problems:
-                raise ToolError(
-                    f"{where} gave a result that its own output schema does not allow: {problems[:500]}"
-                )
-        shown = text or json.dumps(value, ensure_ascii=False)
-        return ToolResult(value if value is not None else text, shown, ((f"mcp:{self.name}/{offer.name}", shown),))
+        return result_of(self.name, offer, result)
 
     # -- the connection ------------------------------------------------------------------------------------
 
@@ -380,27 +338,6 @@ def _variable(server: str, name: str) -> str:
 
 def _expanded(server: str, value: str) -> str:
     return _variable(server, value[1:]) if value.startswith("$") and len(value) > 1 else value
-
-
-def _offer(tool: types.Tool) -> Offer | None:
-    """A tool within bounds; None if it is none that can be shown."""
-    schema = tool.input_schema
-    size = len(json.dumps([schema, tool.output_schema]))
-    if not tool.name or len(tool.name) > 256 or size > MOST_SCHEMA or schema.get("type", "object") != "object":
-        log.warning("a tool of an MCP server is left out: its name or schema can not be used: %r", tool.name[:100])
-        return None
-    description = "".join(c for c in tool.description or "" if c.isprintable() or c in "\n\t")
-    return Offer(tool.name, description[:MOST_DESCRIPTION], schema, tool.output_schema)
-
-
-def _text(block: Any) -> str:
-    if isinstance(block, types.TextContent):
-        return block.text
-    if isinstance(block, types.EmbeddedResource):
-        return getattr(block.resource, "text", f"[resource {block.resource.uri}]")
-    if isinstance(block, types.ResourceLink):
-        return f"[link {block.uri} {block.name}]"
-    return f"[{block.type} {getattr(block, 'mime_type', '')}, {len(getattr(block, 'data', ''))} characters]"
 
 
 def _innermost(error: BaseException) -> str:

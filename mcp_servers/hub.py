@@ -14,8 +14,9 @@ from sqlalchemy import delete, insert, select
 
 from pointwork.agents.background import BackgroundLoop
 from pointwork.errors import ToolDenied, ToolError, UsageError
-from pointwork.mcp_servers.foreign import ForeignServer, Offer, Progress
+from pointwork.mcp_servers.foreign import ForeignServer, Progress
 from pointwork.mcp_servers.names import valid_names
+from pointwork.mcp_servers.offers import Offer
 from pointwork.mcp_servers.suspicion import suspicious
 from pointwork.settings import McpSettings
 from pointwork.store import Store
