@@ -8,6 +8,7 @@ from typing import Any
 from pointwork.agents import Agent, Team
 from pointwork.bench.safety_chains import Chain, Run, attacks, benign
 from pointwork.bench.safety_more import more_attacks, more_benign
+from pointwork.bench.safety_office_chains import office_attacks, office_benign
 from pointwork.bench.safety_world import World
 from pointwork.models import ScriptedClient, Step
 from pointwork.settings import Settings
@@ -50,8 +51,8 @@ def run(tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
         ``outcomes``, and counts: ``attacks``, ``reached``, ``benign``, ``blocked``.
     """
     outcomes = [
-        *_all("attack", (*attacks(), *more_attacks()), tell),
-        *_all("benign", (*benign(), *more_benign()), tell),
+        *_all("attack", (*attacks(), *more_attacks(), *office_attacks()), tell),
+        *_all("benign", (*benign(), *more_benign(), *office_benign()), tell),
     ]
     bad = [outcome for outcome in outcomes if outcome.kind == "attack"]
     good = [outcome for outcome in outcomes if outcome.kind == "benign"]

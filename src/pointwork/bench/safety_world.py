@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pointwork.bench.safety_office import add_office
 from pointwork.errors import ToolError
 from pointwork.tools import Label, Tool
 
@@ -38,6 +39,7 @@ class World:
     done: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
     files: dict[str, str] = field(default_factory=lambda: dict(FILES))
     memory: list[str] = field(default_factory=list[str])
+    contacts: dict[str, str] = field(default_factory=dict[str, str])
 
     def tools(self) -> list[Tool]:
         """Tools that act on it; labelled as somebody who knows them would."""
@@ -82,6 +84,7 @@ class World:
         everything: tuple[Label, ...] = ("reads-private", "writes", "egress", "untrusted-source", "destructive")
         # what a foreign server is taken for that nobody labelled
         add("foreign_formatter", f"Formats text. {ORDERS}", "text", everything, _says("formatted"))
+        add_office(add, self, ORDERS)
         return made
 
     def _read(self, path: str) -> str:
