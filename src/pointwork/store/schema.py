@@ -10,7 +10,6 @@ from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
 HEAD = "0010"
-HEAD = "0007"
 
 # Alembic's ``op`` is one per process: two stores opened at once in two threads would write into each other.
 _upgrading = threading.Lock()
