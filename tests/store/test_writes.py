@@ -36,12 +36,12 @@ def test_it_is_found_by_any_text_of_the_call_and_by_no_other_run_of_its_own(data
 
 @pytest.mark.parametrize("first", ["private", "untrusted"])
 def test_a_flood_of_one_kind_does_not_hide_the_other(database: Store, first: str) -> None:
-    hidden = {"private": first == "private", "untrusted": first == "untrusted"}
-    flood = {kind: not value for kind, value in hidden.items()}
-    keep(database, "hidden", {"path": "out.txt"}, **hidden)
+    private = first == "private"
+    keep(database, "hidden", {"path": "out.txt"}, private=private, untrusted=not private)
     with database.write() as connection:
         for i in range(LATEST + 20):
-            database.insert(connection, tool_writes, *rows_of(f"f{i}", "r", {"path": "out.txt"}, **flood))
+            rows = rows_of(f"f{i}", "r", {"path": "out.txt"}, private=not private, untrusted=private)
+            database.insert(connection, tool_writes, *rows)
     assert found(database, "out.txt") == ["hidden"]  # the calls of the flood are not stored here
 
 
