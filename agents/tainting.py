@@ -13,7 +13,7 @@ from pointwork.store import Store
 from pointwork.store.tables import memory_items, memory_usage, runs, tool_calls
 from pointwork.store.writes import names, rows_of, written_before
 from pointwork.tools import Tool, ToolResult
-from pointwork.tools.policy import Taint
+from pointwork.tools.policy import Taint, spoils
 
 _KEPT = 256  # runs whose taint is kept in memory
 # A recalled item is shown if it holds at least this share of what the question asks (``Item.score``).
@@ -54,6 +54,8 @@ def _from_store(store: Store, run_id: str) -> Taint:
             taint.saw_untrusted(call["tool"], text)
         if kinds.get("effect"):
             taint.written |= names(call["arguments"])
+        if (kinds.get("carried") or {}).get("unasked"):
+            taint.saw_spoilt(_as_text(call["arguments"]), call["arguments"])
         named |= names(call["arguments"])
     _take_in_written(store, run_id, named, taint)
     _take_in(store, taint, _remembered(store, run_id))
@@ -72,6 +74,8 @@ def _take_in_written(store: Store, run_id: str, named: set[str], taint: Taint) -
             taint.saw_private(source, content, call["arguments"])
         if call["untrusted"]:
             taint.saw_untrusted(source, content)
+        if call["unasked"]:
+            taint.saw_spoilt(content, call["arguments"])
 
 
 def writing(tool: Tool, call: dict[str, Any], taint: Taint) -> list[dict[str, Any]]:
@@ -82,6 +86,7 @@ def writing(tool: Tool, call: dict[str, Any], taint: Taint) -> list[dict[str, An
         call["arguments"],
         private=bool(taint.private) or "reads-private" in tool.labels,
         untrusted=bool(taint.untrusted) or "untrusted-source" in tool.labels,
+        unasked=spoils(tool, call["arguments"], taint),
     )
 
 
@@ -103,7 +108,8 @@ def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None,
         "clean": clean,
     }
     if tool.has_side_effects:
-        kept["carried"] = {"private": bool(taint.private), "untrusted": bool(taint.untrusted)}
+        spoilt = spoils(tool, arguments, taint)
+        kept["carried"] = {"private": bool(taint.private), "untrusted": bool(taint.untrusted), "unasked": spoilt}
     return kept
 
 

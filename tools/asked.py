@@ -6,14 +6,33 @@ excepted ("not plan.md"), and an address inside a longer quotation is somebody e
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from pointwork.text import tokenize
 
 SENDS = (
     "send|mail|e-?mail|post|share|upload|forward|reply|respond|answer|publish|notify|message|tell|ask|submit|push|"
-    "text|invite|pay|transfer|order|book|call|report|deliver|write to|let|inform|remind"
+    "text|invite|pay|transfer|order|book|call|report|deliver|write to|let|inform|remind|back|copy|export|comment|"
+    "broadcast|announce|pass|hand|dispatch|wire|refund"
+)
+_READS = (
+    "read|fetch|get|load|download|open|look|see|check|compare|sum|summari[sz]e|find|search|list|show|review|describe|"
+    "explain|use|take|note|save|write|what|which|who|when|where|why|how|does|is|are"
+)
+# What a tool's name may be called in a task; the first line's words are not read the other way round.
+_SYNONYMS = (
+    (frozenset({"pay", "transfer", "wire", "refund", "payment"}), "pay|transfer|wire|refund|reimburse|remit|send"),
+    (
+        frozenset({"delete", "remove", "erase", "drop", "purge", "clear"}),
+        "delete|remove|erase|drop|purge|clear|wipe",
+    ),
+    (frozenset({"merge", "land"}), "merge|land"),
+    (frozenset({"run", "execute", "start", "launch", "shell"}), "run|execute|start|launch"),
+    (frozenset({"cancel", "revoke", "abort", "stop"}), "cancel|revoke|abort|stop|call off"),
+    (frozenset({"publish", "release", "deploy"}), "publish|release|deploy"),
+    (frozenset({"order", "buy", "purchase", "book"}), "order|buy|purchase|book"),
 )
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|```.*?```|(?<![\w'])'[^']*'(?!\w)|^>.*?$", re.DOTALL | re.MULTILINE)
 _PASTED_WORDS = 8  # a quotation of so many words is a text, not a name
@@ -25,6 +44,18 @@ _ORDERED = (
 _REFUSED = re.compile(
     r"(?:\b(?:not|never|ignor\w*|except|avoid\w*|without|instead of|rather than|nor|block\w*)\b|n['’]t\b)"
     r"(?:\W+\w+){0,4}\W*$",
+    re.IGNORECASE,
+)
+# The end of an order, and where one may begin: "report.txt" is none to report.
+_SENTENCE = re.compile(r"[.;!?](?=\s|$)|\n")
+_NO_NAME = r"(?![.@/-]?\w)"
+_OBJECT = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S+|\b[\w-]+\.[a-z]{2,5}\b|'[^']+'|\"[^\"]+\"|“[^”]+”"
+    r"|\b(?:issue|ticket|page|request|chapter)\s+#?\d+",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|them|these|those|this|that|both|all|everything|there|differences?|comparison|results?|findings?)\b",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.;!?\n]\s|,\s*but\b")
@@ -62,7 +93,7 @@ def pasted(task: str) -> str:
 def ordered(verbs: str, task: str) -> bool:
     """Whether the user orders one of some acts (an alternation of verbs), and does not forbid it."""
     words = own_words(task)
-    found = re.finditer(rf"{_ORDERED}(?P<verb>(?:{verbs})\b)", words, re.IGNORECASE)
+    found = re.finditer(rf"{_ORDERED}(?P<verb>(?:{verbs})\b{_NO_NAME})", words, re.IGNORECASE)
     return any(not _REFUSED.search(words[: match.start("verb")]) for match in found)
 
 
@@ -97,9 +128,83 @@ def holds_all(task: str, texts: Iterable[str]) -> bool:
 
 
 def acts(tool: str, task: str) -> bool:
-    """Whether the user orders what a tool's name says that it does (``delete_file``: "delete report.txt")."""
-    verbs = [re.escape(word) for word in re.split(r"[^a-zA-Z]+", tool) if len(word) > 2]
+    """Whether the user orders what a tool's name says that it does (``delete_file``: "remove report.txt")."""
+    words = {word.lower() for word in re.split(r"[^a-zA-Z]+", tool) if len(word) > 2}
+    verbs = [re.escape(word) for word in words]
+    verbs += [spelled for known, spelled in _SYNONYMS if known & words]
     return bool(verbs) and ordered("|".join(verbs), task)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A stretch of a task that one verb rules: ``post a summary of it to the channel team``.
+
+    Attributes:
+        text: the user's words.
+        sends: whether the verb sends something to somebody; else it reads.
+    """
+
+    text: str
+    sends: bool
+
+
+@lru_cache(maxsize=64)
+def orders(task: str) -> tuple[Order, ...]:
+    """The orders of a task, to send and to read."""
+    words = own_words(task)
+    verbs = f"(?P<send>(?:{SENDS})\\b{_NO_NAME})|(?P<read>(?:{_READS})\\b{_NO_NAME})"
+    found = list(re.finditer(f"{_ORDERED}(?:{verbs})", words, re.IGNORECASE))
+    made: list[Order] = []
+    for n, match in enumerate(found):
+        sends = match["send"] is not None
+        begin = match.start("send" if sends else "read")
+        end = _SENTENCE.search(words, begin)
+        ends = [len(words), end.start() if end else len(words), *(later.start() for later in found[n + 1 : n + 2])]
+        if not _REFUSED.search(words[:begin]):
+            made.append(Order(words[begin : min(ends)], sends))
+    return tuple(made)
+
+
+def aimed_at(task: str, url: str) -> bool:
+    """Whether a web address of the task is one to send to, not merely one to read: "compare x with URL"."""
+    read = [order.text for order in orders(task) if not order.sends]
+    rest = own_words(task)
+    for text in read:
+        rest = rest.replace(text, " ")
+    back = any(order.sends and re.search(r"\b(?:there|to it|to them|back)\b", order.text) for order in orders(task))
+    return back or names(rest, url)
+
+
+def meant_for(task: str, targets: Sequence[str], tool: str, arguments: Sequence[str]) -> bool:
+    """Whether a private source that the user speaks of may be what is to be sent to some targets.
+
+    "Read notes.txt, and post a summary of https://a.example to the channel team": the notes are not for the team,
+    as the order that names the team says what to send. One that does not ("mail ann a summary"), or that points
+    back ("mail it to ann"), may mean all that was read.
+
+    Args:
+        task: the user's words.
+        targets: of the call that sends.
+        tool, arguments: of the call that read.
+    """
+    sending = [order.text for order in orders(task) if order.sends]
+    mine = [
+        text for text in sending if any(target.strip() and names(text, target) for target in targets)
+    ] or sending
+    return not mine or any(source(text, tool, arguments) or not _says_what(text, targets) for text in mine)
+
+
+def _says_what(order: str, targets: Sequence[str]) -> bool:
+    for target in targets:
+        order = re.sub(re.escape(target.strip()), " ", order, flags=re.IGNORECASE) if target.strip() else order
+    return bool(_OBJECT.search(order)) and not _POINTS_BACK.search(order)
+
+
+def person(task: str, address: str, known: str) -> bool:
+    """Whether an address belongs to somebody whom the user names ("mail it to Ann"), by his own records."""
+    people = re.findall(r"\b(?:to|tell|ask|invite|and|for|mail|inform|let)\s+([A-Z][\w'-]+)", own_words(task))
+    place = rf"[^@\n]{{0,60}}?(?<![\w.+-]){re.escape(address)}(?![\w.-]*\w)"
+    return any(re.search(rf"(?i:\b{re.escape(name)}\b){place}", known, re.IGNORECASE) for name in people)
 
 
 def source(task: str, tool: str, arguments: Iterable[str]) -> bool:

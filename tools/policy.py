@@ -20,51 +20,26 @@ ann@example.org", needs no second word: see ``_named`` and ``asked.py``. Nor doe
 user's own: it tells nobody anything.
 """
 
-import base64
-import binascii
-import json
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
+from pointwork.store.writes import spelled
 from pointwork.text import tokenize
-from pointwork.tools import asked
+from pointwork.tools import asked, carried
 from pointwork.tools.spec import Tool
 
 # Calls with effects, and calls in all, of one run before a person is asked.
 MOST_EFFECTS, MOST_CALLS = 25, 100
-_SHORTEST = 6  # characters of a private piece that is looked for
-_WORDS = 3  # words in a row that are a piece of a text
 _KEPT = 400_000  # characters of untrusted, and of private text that are kept
+_HEARD = 40  # private sources that are told apart
 
-_TARGET = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:\+|00)\d[\d ()/-]{6,}\d"
-    r"|\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b|(?:~|\.{0,2})/[\w./-]+|\b(?:\d{1,3}\.){3}\d{1,3}\b"
-    r"|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b",
-    re.IGNORECASE,
-)
-_TARGET_NAMES = frozenset(
-    tokenize(
-        "to recipient address url uri host path file target destination account iban webhook channel user email "
-        "phone command cmd sql query repo repository branch server domain name folder table id role owner "
-        "group script collaborator attendees member",
-        stop=False,
-    )
-)
-_ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b",
-    re.IGNORECASE,
-)
-_TOKEN = re.compile(r"[\w@.:/+=-]{6,}")
 _FILE_NAMES = frozenset(tokenize("path file attachment attach filename document", stop=False))
 # letters and digits mixed, or a long run: what no sentence holds
 _OPAQUE = re.compile(r"\b(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-zA-Z])[\w+/=-]{8,}|\b[A-Za-z0-9+/=]{24,}")
 _NUMBER = re.compile(r"\d{4,}")
-_ROT13 = str.maketrans(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM"
-)
 
 
 @dataclass(frozen=True)
@@ -94,7 +69,9 @@ class Taint:
         private, untrusted: sources of each kind, in order.
         private_text, untrusted_text: what they said; other_text: what all other tools said, in lower case.
         unasked: of the private text, what the user did not speak of.
+        heard: of the private sources that the user spoke of, the last: (tool, what it was asked for, what it said).
         written: paths and names that this run itself wrote to.
+        spoilt: those of them, and of earlier runs', that hold private data which nobody asked to be written there.
         effects, calls: how many there were.
     """
 
@@ -105,7 +82,9 @@ class Taint:
     untrusted_text: str = ""
     other_text: str = ""
     unasked: str = ""
+    heard: list[tuple[str, list[str], str]] = field(default_factory=list[tuple[str, list[str], str]])
     written: set[str] = field(default_factory=set[str])
+    spoilt: set[str] = field(default_factory=set[str])
     effects: int = 0
     calls: int = 0
 
@@ -114,7 +93,8 @@ class Taint:
         if "reads-private" in tool.labels:
             self.saw_private(tool.name, text, arguments)
         if "writes" in tool.labels:
-            self.written |= {piece.strip().lower() for _, piece in _strings(arguments or {}) if len(piece) <= 300}
+            self.written |= carried.names(arguments or {})
+            self.spoilt |= carried.names(arguments or {}) if spoils(tool, arguments or {}, self) else set()
         if "untrusted-source" in tool.labels:
             self.saw_untrusted(tool.name, text)
         if not tool.labels & {"reads-private", "untrusted-source"}:
@@ -124,8 +104,16 @@ class Taint:
         """Private data came in, from a tool that was called so."""
         self.private.append(source)
         self.private_text = (self.private_text + "\n" + text)[-_KEPT:]
-        if not asked.source(self.task, source, [piece for _, piece in _strings(arguments or {})]):
+        pieces = [piece for _, piece in carried.strings(arguments or {})]
+        if asked.source(self.task, source, pieces):
+            self.heard = [*self.heard, (source, pieces, text[-_KEPT:])][-_HEARD:]
+        else:
             self.unasked = (self.unasked + "\n" + asked.not_asked_for(self.task, text))[-_KEPT:]
+
+    def saw_spoilt(self, text: str, arguments: Mapping[str, Any]) -> None:
+        """What is named here holds private data that nobody asked to be written there."""
+        self.unasked = (self.unasked + "\n" + text)[-_KEPT:]
+        self.spoilt |= carried.names(arguments)
 
     def saw_untrusted(self, source: str, text: str) -> None:
         """Text came in that anybody may have written."""
@@ -145,7 +133,7 @@ def check(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> Verdict:
         return _ask(tool, "flood", f"the run has made {taint.calls} calls, {taint.effects} of them with effects")
     if not acts:
         return ALLOWED
-    pieces = list(_strings(arguments))
+    pieces = list(carried.strings(arguments))
     quoted = _pasted_target(pieces, taint)
     if quoted:
         return _ask(tool, "steered", f"{quoted!r} comes from a text that the user quotes")
@@ -161,13 +149,15 @@ def check(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> Verdict:
 
 def _sending(tool: Tool, pieces: list[tuple[str, str]], taint: Taint) -> Verdict:
     if "untrusted-source" not in tool.labels:
-        invented = next((t for t in _addresses(pieces) if not _in_task(t, taint) and not _was_read(t, taint)), "")
+        invented = next(
+            (t for t in carried.addresses(pieces) if not _in_task(t, taint) and not _was_read(t, taint)), ""
+        )
         if invented:
             return _ask(tool, "unnamed", f"nobody named {invented!r}")
     if taint.untrusted:
         strange = _strange_file(pieces, taint)
         if strange:
-            return _ask(tool, "carries-private", f"the user did not name the file {strange!r}")
+            return _ask(tool, "carries-private", f"the user did not ask to send what is in the file {strange!r}")
     if not taint.private or asked.holds_all(taint.task, (text for _, text in pieces)):
         return ALLOWED
     named = _named(tool, pieces, taint)
@@ -175,13 +165,14 @@ def _sending(tool: Tool, pieces: list[tuple[str, str]], taint: Taint) -> Verdict
         seen = f"private data ({taint.private[-1]}) and untrusted text ({taint.untrusted[-1]})"
         return _ask(tool, "leak", f"the run has seen {seen}")
     if named:
-        held = _unasked_piece(pieces, taint) if taint.untrusted else ""
+        unasked = f"{taint.unasked}\n{_meant_elsewhere(pieces, taint)}" if taint.untrusted else ""
+        held = _unasked_piece(pieces, taint, unasked)
         why = f"the user did not speak of {held[:40]!r}, which it sends, of {taint.private[-1]}"
         return _ask(tool, "carries-private", why) if held else ALLOWED
-    held = next(_private_pieces(pieces, taint.private_text, taint), "")
+    held = next(carried.private_pieces(pieces, taint.private_text, taint.task), "")
     if held:
         return _ask(tool, "carries-private", f"what it sends holds {held[:40]!r} of {taint.private[-1]}")
-    strange = next((target for target in _targets(pieces) if not _in_task(target, taint)), "")
+    strange = next((target for target in carried.targets(pieces) if not _in_task(target, taint)), "")
     if strange:
         return _ask(tool, "carries-private", f"the run has seen private data, and nobody named {strange!r}")
     return ALLOWED
@@ -199,34 +190,63 @@ def _pasted_target(pieces: list[tuple[str, str]], taint: Taint) -> str:
         return ""
     answers = asked.ordered("answer|reply|respond", taint.task) and not taint.private
     for name, text in pieces:
-        if not set(tokenize(name, stop=False)) & _TARGET_NAMES:
+        if not set(tokenize(name, stop=False)) & carried.TARGET_NAMES:
             continue
-        for target in _split(text):
+        for target in carried.split(text):
             if target.lower() in quoted and not _in_task(target, taint) and not (answers and "@" in target):
                 return target[:120]
     return ""
 
 
 def _strange_file(pieces: list[tuple[str, str]], taint: Taint) -> str:
-    """A file that is to be sent, and that neither the user named nor this run wrote."""
+    """A file that is to be sent, and that the user did not name, or for somebody else, and this run did not write;
+    or that was written with private data which nobody asked for.
+    """
+    targets = list(carried.targets(pieces))
     for name, text in pieces:
-        is_file = bool(set(tokenize(name, stop=False)) & _FILE_NAMES) and bool(text.strip())
-        if is_file and not _in_task(text, taint) and text.strip().lower() not in taint.written:
+        if not set(tokenize(name, stop=False)) & _FILE_NAMES or not text.strip():
+            continue
+        plain = spelled(text)
+        if plain in taint.spoilt:
+            return text[:120]
+        others = [target for target in targets if spelled(target) != plain]
+        meant = _in_task(text, taint) and asked.meant_for(taint.task, others, "", [text])
+        if not meant and plain not in taint.written:
             return text[:120]
     return ""
 
 
-def _unasked_piece(pieces: list[tuple[str, str]], taint: Taint) -> str:
+def spoils(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> bool:
+    """Whether what a call writes holds private data that the user did not speak of, after untrusted text.
+
+    It is let through, as it stays in the house; what is written there is not to be sent on without a word.
+    """
+    if not taint.untrusted or "writes" not in tool.labels:
+        return False
+    pieces = list(carried.strings(arguments))
+    copies = "reads-private" in tool.labels and not all(_in_task(text, taint) for _, text in pieces)
+    return copies or bool(_unasked_piece(pieces, taint, taint.unasked))
+
+
+def _meant_elsewhere(pieces: list[tuple[str, str]], taint: Taint) -> str:
+    """Of the private data that the user spoke of, what he did not mean for where this call goes."""
+    targets = list(carried.targets(pieces))
+    return "\n".join(
+        text for tool, given, text in taint.heard if not asked.meant_for(taint.task, targets, tool, given)
+    )
+
+
+def _unasked_piece(pieces: list[tuple[str, str]], taint: Taint, unasked: str) -> str:
     """Something of the private data that the user did not speak of, or what may be such in a code."""
-    if not taint.unasked.strip():
+    if not unasked.strip():
         return ""
-    held = next(_private_pieces(pieces, taint.unasked, taint), "")
+    held = next(carried.private_pieces(pieces, unasked, taint.task), "")
     if held:
         return held
     elsewhere = f"{taint.task}\n{taint.untrusted_text}\n{taint.other_text}".lower()
-    for carried in _decoded(" ".join(text for _, text in pieces)):
-        for match in _NUMBER.finditer(carried):
-            if match[0] in taint.unasked and match[0] not in elsewhere:
+    for said in carried.decoded(" ".join(text for _, text in pieces)):
+        for match in _NUMBER.finditer(said):
+            if match[0] in unasked and match[0] not in elsewhere:
                 return match[0]
     for _, text in pieces:
         for match in _OPAQUE.finditer(text):
@@ -246,44 +266,6 @@ def _ask(tool: Tool, rule: str, why: str) -> Verdict:
     )
 
 
-def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """(argument's name, text) of every text and number in a call."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, Mapping):
-        for key, inner in cast(Mapping[Any, Any], value).items():
-            yield from _strings(inner, str(key))
-    elif isinstance(value, list | tuple):
-        for inner in cast(Iterable[Any], value):
-            yield from _strings(inner, name)
-    elif value is not None and not isinstance(value, bool):
-        yield name, json.dumps(value, default=str)
-
-
-def _targets(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Addresses, paths, and whatever stands in an argument that says where to or what to do."""
-    for name, text in pieces:
-        if set(tokenize(name, stop=False)) & _TARGET_NAMES and len(text) <= 300:
-            yield from _split(text)
-            found = _TARGET.finditer(text)
-        else:  # a text may speak of a file; an address in it is one to write to
-            found = _ADDRESS.finditer(text)
-        yield from (match[0].rstrip(".,;:!?)") for match in found)
-
-
-def _split(text: str) -> list[str]:
-    """The addresses of a list of them; else the text as it is."""
-    parts = [part.strip() for part in re.split(r"[,;\s]\s*", text) if part.strip()]
-    return parts if len(parts) > 1 and all(_ADDRESS.fullmatch(part) for part in parts) else [text.strip()]
-
-
-def _addresses(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Mail and web addresses and account numbers alone: what looks like nothing else."""
-    for _, text in pieces:
-        for match in _ADDRESS.finditer(text):
-            yield match[0].rstrip(".,;:!?)")
-
-
 def _was_read(text: str, taint: Taint) -> bool:
     plain = text.lower()
     return plain in taint.private_text.lower() or plain in taint.untrusted_text.lower() or plain in taint.other_text
@@ -296,7 +278,7 @@ def _in_task(text: str, taint: Taint) -> bool:
 def _steered(pieces: list[tuple[str, str]], taint: Taint) -> str:
     """A target that stands in untrusted text and not in the task; the whole of it, or the host that it goes to."""
     low = taint.untrusted_text.lower()
-    for target in _targets(pieces):
+    for target in carried.targets(pieces):
         if len(target) < 3 or _in_task(target, taint):
             continue
         host = urllib.parse.urlsplit(target).hostname if "://" in target else target.rpartition("@")[2]
@@ -313,53 +295,16 @@ def _named(tool: Tool, pieces: list[tuple[str, str]], taint: Taint) -> bool:
     """
     if "untrusted-source" in tool.labels:
         return False
-    targets = list(_targets(pieces))
+    targets = list(carried.targets(pieces))
     if targets and asked.sends(taint.task):
-        return all(_in_task(target, taint) for target in targets)
+        return all(_is_destination(target, taint) for target in targets)
     # a service that needs no address: "translate report.txt", of which the user speaks
     served = asked.acts(tool.name, taint.task) and not taint.unasked.strip()
     return served and all(_in_task(target, taint) for target in targets)
 
 
-def _private_pieces(pieces: list[tuple[str, str]], text: str, taint: Taint) -> Iterator[str]:
-    """What of a private text a call carries, in the clear or in a common encoding."""
-    private = text.lower()
-    known = set(_TOKEN.findall(taint.task.lower())) | set(tokenize(taint.task, stem=False))
-    grams = _grams(private)
-    task = " ".join(taint.task.lower().split())
-    for carried in _decoded(" ".join(text for _, text in pieces)):
-        low = carried.lower()
-        for token in _TOKEN.findall(low):
-            if token not in known and token in private and (any(c.isdigit() for c in token) or len(token) >= 10):
-                yield token
-        yield from (gram for gram in _grams(low) & grams if gram not in task)
-
-
-def _grams(text: str) -> set[str]:
-    words = text.split()
-    return {" ".join(words[n : n + _WORDS]) for n in range(len(words) - _WORDS + 1)}
-
-
-def _decoded(text: str) -> Iterator[str]:
-    """A text as it stands, and as it may be meant: unquoted, from base64 and hex, backwards, spaced out."""
-    unquoted = urllib.parse.unquote_plus(text)
-    yield text
-    yield unquoted
-    yield unquoted[::-1]
-    yield unquoted.translate(_ROT13)
-    if len(re.findall(r"\b\w\b", unquoted)) >= _SHORTEST:
-        yield re.sub(r"(?<=\b\w)[\s._-](?=\w\b)", "", unquoted)
-    for token in re.findall(r"[A-Za-z0-9+/_=-]{8,}", unquoted):
-        in_64 = token.replace("-", "+").replace("_", "/")
-        for decode, coded in (
-            (base64.b64decode, in_64 + "=" * (-len(in_64) % 4)),
-            (base64.b32decode, token.upper().rstrip("=") + "=" * (-len(token.rstrip("=")) % 8)),
-            (bytes.fromhex, token),
-        ):
-            try:
-                raw = decode(coded)
-            except (binascii.Error, ValueError):
-                continue
-            plain = raw.decode("utf-8", "ignore")
-            if len(plain) >= 4 and sum(c.isprintable() for c in plain) > 0.9 * len(plain):
-                yield plain
+def _is_destination(target: str, taint: Taint) -> bool:
+    """The user named it as a place to send to; or the person whose address it is, by the user's own records."""
+    if _in_task(target, taint):
+        return "://" not in target or asked.aimed_at(taint.task, target)
+    return "@" in target and not taint.untrusted and asked.person(taint.task, target, taint.private_text)

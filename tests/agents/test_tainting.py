@@ -62,6 +62,14 @@ def test_what_was_written_carries_what_its_run_had_seen(database: Store) -> None
     assert seen(database, "4", "page.txt") == (False, True)
 
 
+def test_what_nobody_asked_to_write_is_not_sent_on_by_a_later_run(database: Store) -> None:
+    play(database, "a", (MAIL, "m"), (READ, "secrets.txt"), (WRITE, "what stands in secrets.txt"))
+    taint = taint_of(database, "later")
+    before_call(database, "later", {"path": "What stands in secrets.txt"}, taint)
+    assert taint.spoilt == {"what stands in secrets.txt"}
+    assert "secrets" in taint.unasked
+
+
 def test_a_call_that_ended_with_its_process_carries_it_too(database: Store) -> None:
     """It may have taken effect; its result is not there to say so."""
     with pytest.raises(KeyboardInterrupt):

@@ -53,7 +53,9 @@ ROWS: dict[str, dict[str, Any]] = {
     "mcp_runs": {"run_id": "r", "caller": "c", "tool": "team"},
     "mcp_pins": {"server": "s", "tool": "t", "sha256": "h", "created": 1.0},
     "tool_usage": {"request": "q", "tool": "t", "ok": True, "created": 1.0},
-    "tool_writes": {"name": "h", "call_id": "k", "run_id": "r", "private": True, "untrusted": False},
+    "tool_writes": {
+        "name": "h", "call_id": "k", "run_id": "r", "private": True, "untrusted": False, "unasked": False,
+    },
     "made_tools": {
         "id": "m", "name": "n", "version": 1, "description": "d", "input_schema": {}, "code": "c", "cases": [{}],
         "labels": ["egress"], "state": "live", "calls": 1, "failures": 0, "created": 1.0,

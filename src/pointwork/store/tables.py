@@ -198,6 +198,7 @@ tool_writes = Table(
     Column("run_id", Id),
     Column("private", Boolean, nullable=False),
     Column("untrusted", Boolean, nullable=False),
+    Column("unasked", Boolean, nullable=False),  # it holds private data that its user did not speak of
     Index(None, "name"),
 )
 

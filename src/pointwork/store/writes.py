@@ -18,9 +18,13 @@ _SHORTEST = 3  # characters of what can be a name
 
 
 def names(value: Any) -> set[str]:
-    """All texts in some arguments, spelled alike (``./Out.txt`` is ``out.txt``)."""
-    found = (text.strip().casefold() for text in texts(value))
-    return {posixpath.normpath(text) for text in found if len(text) >= _SHORTEST}
+    """All texts in some arguments, spelled alike."""
+    return {spelled(text) for text in texts(value) if len(text.strip()) >= _SHORTEST}
+
+
+def spelled(name: str) -> str:
+    """A path or a name as all that mean the same are spelled: ``./Out.txt`` is ``out.txt``."""
+    return posixpath.normpath(name.strip().casefold())
 
 
 def texts(value: Any) -> list[str]:
@@ -38,17 +42,20 @@ def _digest(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def rows_of(call_id: str, run_id: str | None, arguments: Any, *, private: bool, untrusted: bool) -> list[Row]:
+def rows_of(
+    call_id: str, run_id: str | None, arguments: Any, *, private: bool, untrusted: bool, unasked: bool = False
+) -> list[Row]:
     """Rows of ``tool_writes`` for a call with effects; none where it carries nothing.
 
     Args:
         call_id, run_id, arguments: of the call.
         private: whether its run had seen private data.
         untrusted: whether its run had seen text of outsiders.
+        unasked: whether what it wrote holds private data that its user did not speak of.
     """
     if not (private or untrusted):
         return []
-    row = {"call_id": call_id, "run_id": run_id, "private": private, "untrusted": untrusted}
+    row = {"call_id": call_id, "run_id": run_id, "private": private, "untrusted": untrusted, "unasked": unasked}
     return [{"name": _digest(name), **row} for name in sorted(names(arguments))]
 
 
@@ -67,7 +74,7 @@ def written_before(store: Store, run_id: str, named: set[str]) -> list[Row]:
     """What other runs wrote under these names.
 
     Returns:
-        Of each call ``tool``, ``arguments``, ``private`` and ``untrusted``.
+        Of each call ``tool``, ``arguments``, ``private``, ``untrusted`` and ``unasked``.
 
     Raises:
         StoreError: the database refused.
@@ -75,7 +82,7 @@ def written_before(store: Store, run_id: str, named: set[str]) -> list[Row]:
     digests = [_digest(name) for name in sorted(named)]
     columns = tool_writes.c
     kinds = [
-        select(columns.call_id, columns.private, columns.untrusted)
+        select(columns.call_id, columns.private, columns.untrusted, columns.unasked)
         .where(columns.name.in_(digests), columns.run_id != run_id, kind.is_(True))
         .order_by(columns.id.desc())
         .limit(LATEST)

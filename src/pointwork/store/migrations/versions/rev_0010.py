@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.String(length=64), nullable=True),
         sa.Column("private", sa.Boolean(), nullable=False),
         sa.Column("untrusted", sa.Boolean(), nullable=False),
+        sa.Column("unasked", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tool_writes")),
     )
     op.create_index(op.f("ix_tool_writes_name"), "tool_writes", ["name"], unique=False)

@@ -1,0 +1,127 @@
+"""What a call carries: its texts, addresses and names among them, and private data in them, coded or not."""
+
+import base64
+import binascii
+import json
+import re
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from pointwork.store.writes import spelled
+from pointwork.text import tokenize
+
+_LONGEST = 300  # characters of a name
+_SHORTEST = 6  # characters of a private piece that is looked for
+_WORDS = 3  # words in a row that are a piece of a text
+
+_TARGET = re.compile(
+    r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:\+|00)\d[\d ()/-]{6,}\d"
+    r"|\b[A-Z]{2}\d{2}[A-Z0-9]{8,30}\b|(?:~|\.{0,2})/[\w./-]+|\b(?:\d{1,3}\.){3}\d{1,3}\b"
+    r"|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b",
+    re.IGNORECASE,
+)
+TARGET_NAMES = frozenset(
+    tokenize(
+        "to recipient address url uri host path file target destination account iban webhook channel user email "
+        "phone command cmd sql query repo repository branch server domain name folder table id role owner "
+        "group script collaborator attendees member bucket remote endpoint room queue chat mailbox workspace "
+        "contact person project",
+        stop=False,
+    )
+)
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[\w@.:/+=-]{6,}")
+_ROT13 = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM"
+)
+
+
+def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """(argument's name, text) of every text and number in a call."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, inner in cast(Mapping[Any, Any], value).items():
+            yield from strings(inner, str(key))
+    elif isinstance(value, list | tuple):
+        for inner in cast(Iterable[Any], value):
+            yield from strings(inner, name)
+    elif value is not None and not isinstance(value, bool):
+        yield name, json.dumps(value, default=str)
+
+
+def names(arguments: Mapping[str, Any]) -> set[str]:
+    """What a call names, spelled alike: its short texts."""
+    return {spelled(piece) for _, piece in strings(arguments) if len(piece) <= _LONGEST}
+
+
+def targets(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Addresses, paths, and whatever stands in an argument that says where to or what to do."""
+    for name, text in pieces:
+        if set(tokenize(name, stop=False)) & TARGET_NAMES and len(text) <= _LONGEST:
+            yield from split(text)
+            found = _TARGET.finditer(text)
+        else:  # a text may speak of a file; an address in it is one to write to
+            found = _ADDRESS.finditer(text)
+        yield from (match[0].rstrip(".,;:!?)") for match in found)
+
+
+def split(text: str) -> list[str]:
+    """The addresses of a list of them; else the text as it is."""
+    parts = [part.strip() for part in re.split(r"[,;\s]\s*", text) if part.strip()]
+    return parts if len(parts) > 1 and all(_ADDRESS.fullmatch(part) for part in parts) else [text.strip()]
+
+
+def addresses(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Mail and web addresses and account numbers alone: what looks like nothing else."""
+    for _, text in pieces:
+        for match in _ADDRESS.finditer(text):
+            yield match[0].rstrip(".,;:!?)")
+
+
+def private_pieces(pieces: list[tuple[str, str]], text: str, task: str) -> Iterator[str]:
+    """What of a private text a call carries, in the clear or in a common encoding."""
+    private = text.lower()
+    known = set(_TOKEN.findall(task.lower())) | set(tokenize(task, stem=False))
+    grams = _grams(private)
+    task = " ".join(task.lower().split())
+    for carried in decoded(" ".join(text for _, text in pieces)):
+        low = carried.lower()
+        for token in _TOKEN.findall(low):
+            if token not in known and token in private and (any(c.isdigit() for c in token) or len(token) >= 10):
+                yield token
+        yield from (gram for gram in _grams(low) & grams if gram not in task)
+
+
+def _grams(text: str) -> set[str]:
+    words = text.split()
+    return {" ".join(words[n : n + _WORDS]) for n in range(len(words) - _WORDS + 1)}
+
+
+def decoded(text: str) -> Iterator[str]:
+    """A text as it stands, and as it may be meant: unquoted, from base64 and hex, backwards, spaced out."""
+    unquoted = urllib.parse.unquote_plus(text)
+    yield text
+    yield unquoted
+    yield unquoted[::-1]
+    yield unquoted.translate(_ROT13)
+    if len(re.findall(r"\b\w\b", unquoted)) >= _SHORTEST:
+        yield re.sub(r"(?<=\b\w)[\s._-](?=\w\b)", "", unquoted)
+    for token in re.findall(r"[A-Za-z0-9+/_=-]{8,}", unquoted):
+        in_64 = token.replace("-", "+").replace("_", "/")
+        for decode, coded in (
+            (base64.b64decode, in_64 + "=" * (-len(in_64) % 4)),
+            (base64.b32decode, token.upper().rstrip("=") + "=" * (-len(token.rstrip("=")) % 8)),
+            (bytes.fromhex, token),
+        ):
+            try:
+                raw = decode(coded)
+            except (binascii.Error, ValueError):
+                continue
+            plain = raw.decode("utf-8", "ignore")
+            if len(plain) >= 4 and sum(c.isprintable() for c in plain) > 0.9 * len(plain):
+                yield plain
