@@ -54,7 +54,7 @@ def _from_store(store: Store, run_id: str) -> Taint:
             taint.saw_untrusted(call["tool"], text)
         if kinds.get("effect"):
             taint.written |= names(call["arguments"])
-        if (kinds.get("carried") or {}).get("unasked"):
+        if cast(dict[str, Any], kinds.get("carried") or {}).get("unasked"):
             taint.saw_spoilt(_as_text(call["arguments"]), call["arguments"])
         named |= names(call["arguments"])
     _take_in_written(store, run_id, named, taint)
