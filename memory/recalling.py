@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pointwork.memory.items import UNTRUSTED, Cost, Item
+from pointwork.memory.items import Cost, Item
 from pointwork.memory.modules import BOOSTERS, Candidate, Meter, Module, Question, Registry, Resources, Tier
-from pointwork.memory.suspicion import gives_orders
 from pointwork.memory.timely import first
 
 if TYPE_CHECKING:
@@ -57,14 +56,27 @@ class Work:
     def _by_boosts(self) -> list[Item]:
         """All Low: the filter's scores, raised by the middle modules."""
         with self.metered("filter") as meter:
-            hits = self._registry.filter().find(self._question, self._resources, meter)
-            known = self._resources.texts.get(serial for serial, _ in hits)
-            found = [(known[serial], score) for serial, score in hits if serial in known]
+            found = self._found(self._question, meter)
+            more = max(self._question.k, len(found) // 4)
+            # what gives orders takes no other's place: if something does, more are looked at
+            for _ in range(_TRIES):
+                if not any(known.suspect for known, _ in found):
+                    break
+                more *= 2
+                found = self._found(replace(self._question, k=more), meter)
         candidates = self._boosted(found)
         candidates.sort(key=lambda candidate: -candidate.score)  # stable: equals stay as the filter had them
+        for candidate in candidates:
+            candidate.score *= not candidate.known.suspect
+        candidates.sort(key=lambda candidate: candidate.known.suspect)
         best = candidates[: self._question.k + self._question.spare]
         self.why = {candidate.item.id: candidate.why for candidate in best}
         return [candidate.scored() for candidate in best]
+
+    def _found(self, question: Question, meter: Meter) -> "list[tuple[Known, float]]":
+        hits = self._registry.filter().find(question, self._resources, meter)
+        known = self._resources.texts.get(serial for serial, _ in hits)
+        return [(known[serial], score) for serial, score in hits if serial in known]
 
     def _boosted(self, found: "Sequence[tuple[Known, float]]") -> list[Candidate]:
         candidates = [Candidate(known, score, {"filter": score}) for known, score in found]
@@ -107,8 +119,11 @@ class Work:
             scores[: len(some)] += some
         # rounded: a matrix product's last digits depend on how many rows it has
         order: list[int] = np.argsort(-np.round(scores, 3), kind="stable")[: question.k + question.spare].tolist()
-        items = self._shared([(view.known[n], float(view.share[n]), float(scores[n])) for n in order])
-        for n, item in zip(order, items, strict=True):
+        best = [(view.known[n], float(view.share[n]), float(scores[n])) for n in order]
+        last, left = float(scores.min(initial=0.0)) - _ORDERS, question.k + question.spare - len(best)
+        best += [(known, 0.0, last) for known in list(view.aside.values())[:left]]
+        items = self._shared(best)
+        for n, item in zip(order, items, strict=False):
             if int(view.places[n]) in view.mentioned:
                 self.why[item.id] = {**self.why[item.id], "mention": 1.0}
         return items
@@ -117,7 +132,6 @@ class Work:
         """What Low's rules give: for modules that work at Low, and the rules of time for documents."""
         candidates = [Candidate(known, 0.0) for known in view.known]
         documents = [view.is_document(n) for n in range(len(candidates))]
-        doubts = [_doubt(known.item) for known in view.known]
         given = [_SHARE * share if of else 0.0 for share, of in zip(view.share.tolist(), documents, strict=True)]
         for module in BOOSTERS:
             if module in without or module == "temporal":
@@ -128,7 +142,7 @@ class Work:
                 for n, boost in enumerate(boosts):
                     if module in without or documents[n]:
                         given[n] += _RULES * math.log1p(boost)
-        return [value - doubt for value, doubt in zip(given, doubts, strict=True)]
+        return given
 
     def _shared(self, best: "Sequence[tuple[Known, float, float]]") -> list[Item]:
         """The ranked items with the share of what is asked that each holds, falling with the rank."""
@@ -147,14 +161,9 @@ class Work:
 # rules of time and topic say of a document, which the re-ranker could not learn (its documents have no times).
 _OWN_THREAD = 6.0
 _RULES = 4.0
-_OUTSIDER, _ORDERS = 0.5, 8.0  # taken from what outsiders wrote, and from what gives orders besides
+_TRIES = 2  # times that Low looks again for twice as many
+_ORDERS = 8.0  # by which what gives orders comes after all else
 _SHARE = 2.0  # for all that a document holds of the question: what it is like may be new, this is never wrong
-
-
-def _doubt(item: Item) -> float:
-    if item.trust not in UNTRUSTED:
-        return 0.0
-    return _OUTSIDER + (_ORDERS if gives_orders(item.text) else 0.0)
 
 
 def falling(values: Sequence[float]) -> list[float]:

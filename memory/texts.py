@@ -14,6 +14,7 @@ from pointwork.embedding import Embedder
 from pointwork.memory.episodic import Episodic, exact_text
 from pointwork.memory.items import Item, item_of
 from pointwork.memory.names import names
+from pointwork.memory.suspicion import suspect
 from pointwork.memory.words import body, folded
 from pointwork.text import STOP_WORDS, tokenize
 
@@ -43,6 +44,7 @@ class Known:
     _tokens: tuple[str, ...] | None = None
     _bag: frozenset[str] | None = None
     _names: "Names | None" = None
+    _suspect: bool | None = None
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -57,6 +59,13 @@ class Known:
         if self._bag is None:
             self._bag = frozenset([*self.tokens, *tokenize(self.item.speaker or "")])
         return self._bag
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it reads like an order by somebody else than the user; found when first asked for."""
+        if self._suspect is None:
+            self._suspect = suspect(self.item)
+        return self._suspect
 
     @property
     def names(self) -> "Names":

@@ -24,6 +24,7 @@ LEXICAL, DENSE = 120, 40  # candidates found by words, by meaning
 CANDIDATES, DOCUMENTS = 100, 48  # of them that go on
 SAID = 0.06  # for a text by or about somebody whom the question names and who speaks here
 MEANT = 0.3  # cosine from which a text is a candidate that shares no word with the question
+_TRIES = 4  # times that candidates are looked for anew because some of them were set aside
 HOP_FROM, HOP_MOST = 10, 40  # documents whose mentions are followed, and documents found so
 
 _CAPITAL = re.compile(r"\b[A-Z]\w*")
@@ -66,6 +67,9 @@ class View:
         self.scores: Scores = index.lexical.scores(dict.fromkeys(tokens, 1.0))
         self.places: Places = np.zeros(0, np.int64)
         self.known: list[Known] = []
+        # By place, candidates that read like orders by others than the user. The ranker does not see them: its
+        # features compare candidates, and what is planted would change what it sees of the others.
+        self.aside: dict[int, Known] = {}
         self._vectors: Floats | None = None
         self.mentioned: set[int] = set()  # places of candidates that others' mentions brought in
         self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
@@ -92,21 +96,41 @@ class View:
             mixed += np.float32(SAID) * self.index.lexical.having(said)
         mixed = np.round(mixed, 4)
         most = max(CANDIDATES, 4 * k)
-        # beyond the exact comparison, nearness is too coarse to be mixed in: each finds its own
-        words = best(mixed, LEXICAL) if exact else _best_of(np.flatnonzero(total), share, most - DENSE)
-        meant = nearest(near, DENSE if by_meaning else 0)
-        own = self.index.places_in_thread(thread)
-        if len(own):
-            own = own[best(mixed[own], most // 2)]
-        found = np.unique(np.concatenate([words, meant, own]))
-        found = found[alive[found] & ((total[found] > 0) | (near[found] > MEANT))]
-        found = found[np.argsort(-mixed[found], kind="stable")]
-        # of documents fewer: they are longer, and what they mention comes besides
-        turn = self.index.lexical.columns.sequences[found] != NONE
-        found = found[
-            np.where(turn, np.cumsum(turn) <= most, np.cumsum(~turn) <= max(DOCUMENTS, 4 * k)) | np.isin(found, own)
-        ]
-        self._set(found, mixed[found])
+        mine = self.index.places_in_thread(thread)
+        own = mine
+        aside: dict[int, Known] = {}
+        wanted = 0
+        for number in range(_TRIES):
+            # what is set aside takes no other's place: if something was, more are looked at
+            wide = 2**number
+            # beyond the exact comparison, nearness is too coarse to be mixed in: each finds its own
+            if exact:
+                words = best(mixed, LEXICAL * wide)
+            else:
+                words = _best_of(np.flatnonzero(total), share, (most - DENSE) * wide)
+            meant = nearest(near, DENSE * wide if by_meaning else 0)
+            own = mine[best(mixed[mine], most // 2 * wide)] if len(mine) else mine
+            found = np.setdiff1d(np.concatenate([words, meant, own]), list(aside))
+            found = found[alive[found] & ((total[found] > 0) | (near[found] > MEANT))]
+            found = found[np.argsort(-mixed[found], kind="stable")]
+            found = found[self._within(found, most * wide, max(DOCUMENTS, 4 * k) * wide) | np.isin(found, own)]
+            wanted = wanted or len(found)
+            new = self._set(found, mixed[found])
+            aside |= new
+            if not new or len(self.known) >= wanted:
+                break
+        if len(self.known) > wanted:
+            kept = self._within(self.places, most, max(DOCUMENTS, 4 * k)) | np.isin(self.places, own)
+            self._set(self.places[kept], self.first[kept])
+        self.aside = aside
+
+    def _within(self, places: Places, turns: int, documents: int) -> NDArray[np.bool_]:
+        """Which of the best are within a number of turns, and of documents.
+
+        Of documents fewer are looked at: they are longer, and what they mention comes besides.
+        """
+        turn = self.index.lexical.columns.sequences[places] != NONE
+        return np.where(turn, np.cumsum(turn) <= turns, np.cumsum(~turn) <= documents)
 
     def _windowed(self, near: Floats) -> Floats:
         """Nearness with half of that of the neighbours, on the same scale."""
@@ -132,21 +156,25 @@ class View:
         if len(added):
             share = self.scores.total[added] / (self.scores.ideal or 1.0)
             near = self.vectors_of(added) @ self.asked.body
-            self.mentioned.update(added.tolist())
-            self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
+            new = self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
+            self.mentioned.update(set(added.tolist()) - new.keys())
+            self.aside |= new
 
     def is_document(self, number: int) -> bool:
         """Whether a candidate is a text of its own, not a turn of a dialogue."""
         item = self.known[number].item
         return item.speaker is None and (item.title is not None or item.thread is None or item.parent is not None)
 
-    def _set(self, places: Places, first: Floats) -> None:
+    def _set(self, places: Places, first: Floats) -> dict[int, Known]:
+        """Make these the candidates, but those that read like orders; gives back these, by place."""
         serials = self.index.lexical.columns.serials[places].tolist()
         known = self._texts.get(serials)
-        kept = [n for n, serial in enumerate(serials) if serial in known]
+        there = [n for n, serial in enumerate(serials) if serial in known]
+        kept = [n for n in there if not known[serials[n]].suspect]
         self._vectors = None
         self.places, self.first = places[kept], np.asarray(first, np.float32)[kept]
         self.known = [known[serials[n]] for n in kept]
+        return {int(places[n]): known[serials[n]] for n in there if known[serials[n]].suspect}
 
     # -- looking closer ------------------------------------------------------------------------------------
 
