@@ -5,6 +5,7 @@ that deletions leave. When enough rows are in no segment, whoever notices first 
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from pointwork.errors import StoreError
 from pointwork.memory.columns import NONE, Array
 from pointwork.memory.episodic import DELETED, INDEXED, Episodic
 from pointwork.memory.lexical import Lexical
+from pointwork.memory.policy import Glance
 from pointwork.memory.segments import LARGE, SMALL, Segments
 from pointwork.memory.vectors import Dense
 from pointwork.memory.words import body, row_numbers, row_words, thread_key
@@ -77,6 +79,26 @@ class Index:
         if thread is None:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.lexical.columns.threads == thread_key(thread))
+
+    def glance(self, tokens: Sequence[str]) -> Glance:
+        """What a question's tokens find by themselves, for a tier policy."""
+        different = dict.fromkeys(tokens, 1.0)
+        if not different or not len(self.lexical):
+            return Glance()
+        scores = self.lexical.scores(different)
+        total = scores.total / np.float32(scores.ideal or 1.0)
+        top = np.zeros(10, np.float32)
+        best = np.sort(np.partition(total, max(0, len(total) - 10))[-10:])[::-1]
+        top[: len(best)] = best
+        first = float(top[0])
+        nowhere = math.log(2 * len(self.lexical) + 2) - 1e-6  # what a word weighs that no item has
+        return Glance(
+            min(first, 1.0),
+            min(first - float(top[4]), 1.0),
+            float(top.mean()) / (first or 1.0),
+            sum(value < nowhere for value in scores.idf.values()) / len(different),
+            float(np.count_nonzero(total)) / len(total),
+        )
 
     def titled(self, keys: Sequence[int]) -> dict[int, list[int]]:
         """Title key -> places of the documents of that title, at most a few of each."""

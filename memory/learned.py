@@ -2,7 +2,9 @@
 
 For each choice of tiers (an *arm*) a ridge regression from what is known before recall (the question's words and
 kind, how much there is to search) to the quality that recall reached, and the mean of what it cost. Chosen is the
-arm of the best predicted quality minus ``price`` times its cost. Trained offline, from rows of (request, arm,
+arm of the best predicted quality minus ``price`` times its cost, among those that can work here. What is known
+before recall is the question, the budget, and a glance at what its words find (``policy.Glance``): whether Low
+would do shows there more than in the question. Trained offline, from rows of (request, arm,
 quality, seconds) such as the ledger of use gives; it goes live only if ``gate`` says so: on later rows, the
 paired difference to the static policy must be positive at a one-sided 99 % bootstrap bound, as the router's
 versions must.
@@ -17,17 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.errors import UsageError
-from pointwork.memory.policy import TierRequest
+from pointwork.memory.modules import Module
+from pointwork.memory.policy import Glance, TierRequest
 from pointwork.text import tokenize
 
 ARMS: Mapping[str, Mapping[str, str]] = {
     "low": dict.fromkeys(("filter", "entity", "temporal", "topic", "summary"), "low"),
     "mid without topic": {"filter": "mid", "entity": "mid", "temporal": "mid", "topic": "low", "summary": "mid"},
     "mid": dict.fromkeys(("filter", "entity", "temporal", "topic", "summary"), "mid"),
+    "high": {"filter": "high", "entity": "mid", "temporal": "mid", "topic": "high", "summary": "mid"},
 }
 _KINDS = ("when", "where", "who", "what", "how", "why", "which", "would", "did", "and", "same")
 _LAMBDA = 3.0
 LEAST = 100  # rows of an arm; with fewer there is nothing to learn from
+
+
+def usable(available: Mapping[Module, Sequence[str]]) -> tuple[str, ...]:
+    """The arms all of whose tiers are there, cheapest first."""
+    there = {module: set(tiers) for module, tiers in available.items()}
+    return tuple(
+        arm for arm, tiers in ARMS.items() if all(tier in there[m] for m, tier in tiers.items() if m in there)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class LearnedTiers:
         """The arm for a request."""
         x = context(request)
         worth = {arm: float(w @ x) - self.price * self._seconds[arm] for arm, w in self._weights.items()}
-        return max(worth, key=worth.__getitem__)
+        return _best(worth, request)
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return ARMS[self.arm(request)]
@@ -96,7 +108,7 @@ class NetworkTiers:
 
     Args:
         layers: weights (inputs, outputs) and bias (outputs,) of each, ReLU between them; the last gives the logits
-            of the qualities of ``ARMS``, in their order.
+            of the qualities of the arms, in the order of ``seconds``.
         seconds: arm -> mean seconds. price: of a second, in quality.
 
     Raises:
@@ -110,8 +122,8 @@ class NetworkTiers:
         price: float,
     ) -> None:
         self._layers, self._seconds, self.price = list(layers), dict(seconds), price
-        if not self._layers or len(self._layers[-1][1]) != len(ARMS) or set(seconds) != set(ARMS):
-            raise UsageError(f"a tier policy needs a network with {len(ARMS)} outputs, and seconds of each arm")
+        if not self._layers or len(self._layers[-1][1]) != len(seconds) or not set(seconds) <= set(ARMS):
+            raise UsageError(f"a tier policy needs an output and seconds of each arm, of {', '.join(ARMS)}")
 
     def arm(self, request: TierRequest) -> str:
         """The arm for a request."""
@@ -121,8 +133,8 @@ class NetworkTiers:
             if number < len(self._layers) - 1:
                 hidden = np.maximum(hidden, 0.0)
         quality = (1.0 / (1.0 + np.exp(-np.clip(hidden, -30, 30)))).tolist()
-        worth = {arm: q - self.price * self._seconds[arm] for arm, q in zip(ARMS, quality, strict=True)}
-        return max(worth, key=worth.__getitem__)
+        worth = {arm: q - self.price * s for (arm, s), q in zip(self._seconds.items(), quality, strict=True)}
+        return _best(worth, request)
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return ARMS[self.arm(request)]
@@ -130,20 +142,26 @@ class NetworkTiers:
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types, for the store."""
         layers = [[weights.tolist(), bias.tolist()] for weights, bias in self._layers]
-        return {"layers": layers, "seconds": self._seconds, "price": self.price, "arms": list(ARMS)}
+        return {"layers": layers, "seconds": self._seconds, "price": self.price, "arms": list(self._seconds)}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> "NetworkTiers | None":
-        """The inverse of ``as_json``; None if its arms are not those of this version."""
-        if said.get("arms") != list(ARMS):
-            return None
+        """The inverse of ``as_json``; None if it knows other arms or another context than this version."""
+        arms: list[str] = said.get("arms", [])
         layers = [(np.array(weights, np.float64), np.array(bias, np.float64)) for weights, bias in said["layers"]]
-        return cls(layers, said["seconds"], float(said["price"]))
+        if not set(arms) <= ARMS.keys() or len(layers[0][0]) != CONTEXT:
+            return None
+        return cls(layers, {arm: said["seconds"][arm] for arm in arms}, float(said["price"]))
 
 
 def context(request: TierRequest) -> NDArray[np.float64]:
-    """What is known before recall: kinds of question, length, names and figures in it, how much there is."""
+    """What is known before recall, shape (CONTEXT,).
+
+    Kinds of question, length, names and figures in it, how much there is to search, the budget, and what its words
+    find.
+    """
     text = request.question
+    glance = request.look() if request.look else Glance()
     words = re.findall(r"\w+", text)
     names = [word for word in words[1:] if word[0].isupper()]
     kinds = [float(re.search(rf"\b{kind}\b", text, re.IGNORECASE) is not None) for kind in _KINDS]
@@ -156,9 +174,20 @@ def context(request: TierRequest) -> NDArray[np.float64]:
             float(len(names) == 1),
             float(any(word.isdigit() for word in words)),
             np.log1p(request.items) / 10,
+            np.log1p(request.budget_tokens) / 10,
+            *(glance.best, glance.gap, glance.spread, glance.known, glance.many),
             *kinds,
         ]
     )
+
+
+CONTEXT = len(context(TierRequest("?", 1, 1, None, {}, 0)))
+
+
+def _best(worth: Mapping[str, float], request: TierRequest) -> str:
+    """The arm worth most of those that can work here; if none can, the cheapest of all."""
+    there = [arm for arm in usable(request.available) if arm in worth]
+    return max(there, key=worth.__getitem__) if there else next(iter(ARMS))
 
 
 def gate(new: Sequence[float], live: Sequence[float], *, seed: int = 0) -> bool:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, select
 from pointwork.errors import UsageError
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
 from pointwork.memory.items import Cost, Item, Recall, item_of
-from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, load
+from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, available_tiers, load
 from pointwork.memory.policy import DEFAULT, ROLE, StaticTiers, TierPolicy, TierRequest
 from pointwork.store import Store, open_store
 from pointwork.store.tables import memory_items, memory_usage, models
@@ -254,7 +254,8 @@ class Memory:
         with self._lock:
             index, texts = self._synced()
             policy = self._policy if tiers is None else _policy(tiers)
-            request = TierRequest(question, k, budget_tokens, None, registry.available(), len(index))
+            there, look = registry.available(), lambda: index.glance(asked.tokens)
+            request = TierRequest(question, k, budget_tokens, None, there, len(index), look)
             chosen = _chosen(policy.choose(request), registry)
             found = Work(asked, Resources(index, texts), registry, chosen).run()
         seconds = clock.perf_counter() - started
@@ -273,6 +274,13 @@ class Memory:
         )
         self._log(recall, question, run_id, subtask)
         return recall
+
+    def request(self, question: str, k: int = 10, budget_tokens: int = 800) -> TierRequest:
+        """What a tier policy is asked for such a recall: to train one, and to look at its choices."""
+        with self._lock:
+            index, _ = self._synced()
+            glance = index.glance(tokenize(question))
+            return TierRequest(question, k, budget_tokens, None, available_tiers(), len(index), look=lambda: glance)
 
     def measured(self, question: str, now: float) -> "tuple[View, dict[str, Any]]":
         """A question's candidates with the numbers that the re-ranker sees: to train it, and to explain it."""

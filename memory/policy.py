@@ -1,10 +1,29 @@
 """Which tier each module works in, for this question at this budget."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pointwork.memory.modules import MODULES, Module, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What the words of a question alone find, before any module works: how sure Low would be.
+
+    Attributes:
+        best: the share of what is asked that the best item holds, 0 to 1.
+        gap: by how much it is ahead of the fifth.
+        spread: the mean of the best ten beside the best, 0 to 1: near 1, nothing stands out.
+        known: the share of the question's tokens that stand in any item.
+        many: items that share a word with it, of all.
+    """
+
+    best: float = 0.0
+    gap: float = 0.0
+    spread: float = 0.0
+    known: float = 0.0
+    many: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +37,7 @@ class TierRequest:
         usd_left: what the caller may still spend in US dollars; None: not said.
         available: module -> its tiers that exist here, cheapest first.
         items: how many rows there are to search.
+        look: gives a glance at what the words find (a part of what Low does); None: there is nothing to look at.
     """
 
     question: str
@@ -26,6 +46,7 @@ class TierRequest:
     usd_left: float | None
     available: Mapping[Module, tuple[Tier, ...]]
     items: int
+    look: Callable[[], Glance] | None = field(default=None, compare=False)
 
 
 # What recall does unless told otherwise, until a learned policy has proved its gain: all that needs no model.

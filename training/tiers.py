@@ -17,8 +17,7 @@ from sqlalchemy import insert, select, update
 
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, LEAST, NetworkTiers, context, gate
-from pointwork.memory.modules import available_tiers
+from pointwork.memory.learned import ARMS, LEAST, NetworkTiers, context, gate, usable
 from pointwork.memory.policy import DEFAULT, ROLE, TierRequest
 from pointwork.store import Store, new_id
 from pointwork.store.tables import memory_usage, models, runs
@@ -111,9 +110,10 @@ def measure(
     """Ask every question at every arm's tiers."""
     found: list[Measured] = []
     for number, one in enumerate(asked):
-        request = TierRequest(one.question, k, 800, None, available_tiers(), len(memory))
         quality, seconds = dict[str, float](), dict[str, float]()
-        for arm, tiers in ARMS.items():
+        request = memory.request(one.question, k)
+        for arm in usable(request.available):
+            tiers = ARMS[arm]
             memory.recall(one.question, k=k, tiers=tiers)  # so that texts are read for none
             started = time.process_time()
             items = memory.recall(one.question, k=k, tiers=tiers).items
@@ -133,14 +133,14 @@ def train_tiers(measured: Sequence[Measured], price: float, recipe: Recipe | Non
     """
     contexts = np.array([context(one.request) for one in measured])
     quality = _table(measured, "quality")
-    seconds = {arm: float(np.mean([one.seconds[arm] for one in measured])) for arm in ARMS}
-    prices = np.tile([price * seconds[arm] for arm in ARMS], (len(measured), 1))
-    trained = train_policy(Lessons.full(list(ARMS), contexts, quality, prices), recipe)
+    seconds = {arm: float(np.mean([one.seconds[arm] for one in measured])) for arm in measured[0].seconds}
+    prices = np.tile([price * each for each in seconds.values()], (len(measured), 1))
+    trained = train_policy(Lessons.full(list(seconds), contexts, quality, prices), recipe)
     return NetworkTiers(trained.layers, seconds, price)
 
 
 def _table(measured: Sequence[Measured], what: str) -> Array:
-    return np.array([[getattr(one, what)[arm] for arm in ARMS] for one in measured], np.float64)
+    return np.array([[getattr(one, what)[arm] for arm in measured[0].seconds] for one in measured], np.float64)
 
 
 def promote_tiers(
@@ -167,7 +167,7 @@ def promote_tiers(
         "network": _worth(newer, [policy.arm(one.request) for one in newer], price),
         "live": _worth(newer, [_arm_of(dict(live.choose(one.request))) for one in newer], price),
     }
-    for arm in ARMS:
+    for arm in measured[0].seconds:
         worth[f"all {arm}"] = _worth(newer, [arm] * len(newer), price)
     means = {name: float(values.mean()) for name, values in worth.items()}
     if not gate(worth["network"].tolist(), worth["live"].tolist()):
