@@ -116,7 +116,9 @@ class Store:
             StoreError: the database refused.
         """
         with self._reading(query) as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            found = connection.execute(query)
+            names = tuple(found.keys())
+            return [dict(zip(names, row, strict=True)) for row in found.all()]
 
     def row(self, query: Executable) -> Row | None:
         """The first row of a query, or None."""

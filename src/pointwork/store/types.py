@@ -109,6 +109,10 @@ class Encoded(TypeDecorator[Any]):
         return process
 
 
+def _decoded(stored: str | None) -> str | None:
+    return stored if stored is None or _ESCAPE not in stored else decode_text(stored)
+
+
 class Text(Encoded):
     """Text of any length, with any character that a Python string can hold."""
 
@@ -118,8 +122,8 @@ class Text(Encoded):
     def encode(self, value: Any) -> str:
         return encode_text(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else decode_text(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return _decoded  # ``process_result_value`` would be called through another function: texts come by the thousand
 
 
 class Label(Encoded):
@@ -138,8 +142,8 @@ class Label(Encoded):
             raise ValueError(f"{text[:40]!r}… has {len(text)} characters, the column takes {self.length}")
         return text
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else decode_text(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return _decoded  # ``process_result_value`` would be called through another function: texts come by the thousand
 
     def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:
         return Text()  # to look for a longer text is no error: there is none
