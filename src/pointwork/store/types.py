@@ -123,7 +123,8 @@ class Text(Encoded):
         return encode_text(value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        return _decoded  # ``process_result_value`` would be called through another function: texts come by the thousand
+        # not ``process_result_value``: that is called through one function more, and texts come by the thousand
+        return _decoded
 
 
 class Label(Encoded):
@@ -143,7 +144,8 @@ class Label(Encoded):
         return text
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        return _decoded  # ``process_result_value`` would be called through another function: texts come by the thousand
+        # not ``process_result_value``: that is called through one function more, and texts come by the thousand
+        return _decoded
 
     def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:
         return Text()  # to look for a longer text is no error: there is none
