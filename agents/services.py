@@ -9,6 +9,9 @@ from pointwork.agents.spec import Agent, Mode
 from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger
 from pointwork.memory import Memory
+from pointwork.memory.playbook import Playbook
+from pointwork.memory.shared import Board
+from pointwork.memory.skills import Skills
 from pointwork.models import Message
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
@@ -51,12 +54,14 @@ class RunInHand:
         limited: its budget has a limit.
         fresh: it was begun here and never stopped, so what is not in ``attempts`` was never begun.
         attempts: names of the attempts begun here.
+        board: what its subtasks share; None: they are not several, or another process had it.
     """
 
     account: Account
     limited: bool
     fresh: bool
     attempts: set[str] = field(default_factory=set[str])
+    board: Board | None = None
 
 
 # Quality that a minute of waiting must be worth: of arms that are as good, the quicker one.
@@ -83,6 +88,7 @@ class Services:
             raise UsageError(f"two agents of a team have the same name: {', '.join(sorted(names))}")
         self.agents: dict[str, Agent] = {agent.name: agent for agent in agents}
         self.settings, self.store, self.models, self.memory = settings, store, models, memory
+        self.playbook, self.skills = Playbook(store), Skills(store)
         self.ledger = Ledger(store)
         self._in_hand: dict[str, RunInHand] = {}
         self.arms: dict[str, ArmSpec] = {arm.name: arm for agent in agents for arm in self._arms_of(agent)}

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from langgraph.types import Command
 from sqlalchemy import update
 
+from pointwork.agents.advising import take_feedback
 from pointwork.agents.alone import services_of
 from pointwork.agents.background import AsyncEvents, BackgroundLoop, Events, followed, put, streamed
 from pointwork.agents.builtin import builtin_agents
@@ -23,7 +24,7 @@ from pointwork.agents.inputs import checked_root, checked_task
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
-from pointwork.agents.runs import begin_run, credited_decisions, find_run, wake
+from pointwork.agents.runs import begin_run, find_run, wake
 from pointwork.agents.services import Services
 from pointwork.agents.spec import Agent
 from pointwork.budgets import Budget
@@ -31,7 +32,6 @@ from pointwork.errors import PointworkError, UsageError
 from pointwork.memory import Memory
 from pointwork.models import ModelClient
 from pointwork.models.gateway import Models
-from pointwork.router import Outcome
 from pointwork.settings import Settings, load
 from pointwork.store import Store, default_url, open_store
 from pointwork.store.tables import runs
@@ -236,7 +236,8 @@ class Team:
         return self._wait(self._questions(find_run(self.store, run_id)["id"]))
 
     def feedback(self, run_id: str, reward: float) -> int:
-        """Say how good a run's answer was; the router learns it for the decisions that led to it.
+        """Say how good a run's answer was; the router learns it for the decisions that led to it, and it is a vote
+        for or against the advice that was shown.
 
         Args:
             run_id: of the run, also long after it.
@@ -250,12 +251,7 @@ class Team:
         """
         if isinstance(reward, bool) or not 0 <= reward <= 1:  # NaN fails the comparison too
             raise UsageError(f"a reward is a number from 0 to 1, not {reward!r}")
-        run = find_run(self.store, run_id)
-        credited = credited_decisions(self.store, run["id"])
-        for decision in credited:
-            self.router.learn(decision, Outcome(quality=float(reward)), source="feedback")
-        self.store.flush()
-        return len(credited)
+        return take_feedback(self.services, find_run(self.store, run_id)["id"], float(reward))
 
     def close(self) -> None:
         """Stop, store the router's state, close models and connections. Closing twice does nothing."""

@@ -72,6 +72,7 @@ def learn(
     write: Write,
     replay: Replay,
     least_gain: float = 0.0,
+    most: int | None = None,
     embedder: Embedder | None = None,
 ) -> list[Trial]:
     """Write a note for each cluster, replay its tasks with and without it, and keep what helped.
@@ -82,6 +83,7 @@ def learn(
         write: failures of a cluster -> one note of at most two sentences (a model, or a rule).
         replay: tasks and a note (None: without one) -> the success of each, 0 to 1.
         least_gain: the mean success must rise by more than this.
+        most: failures of a cluster that are replayed, the first; None: all.
         embedder: for the clustering.
 
     Raises:
@@ -91,6 +93,7 @@ def learn(
     for cluster in clusters(failures, embedder):
         if len(cluster) < _LEAST:
             break
+        cluster = cluster[:most]
         note = write(cluster)
         before, after = (np.array(replay(cluster, some), float) for some in (None, note))
         if len(before) != len(cluster) or len(after) != len(cluster):

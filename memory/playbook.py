@@ -100,10 +100,10 @@ class Playbook:
             raise UsageError(f"bullet {bullet_id} does not wait for approval")
         self._change(bullet_id, state=LIVE)
 
-    def vote(self, bullet_id: str, *, helpful: bool) -> None:
-        """Count a use of the bullet; one that does more harm than good is retired."""
-        bullet = self._get(bullet_id)
-        ups, downs = bullet.helpful + helpful, bullet.harmful + (not helpful)
+    def vote(self, bullet_id: str, *, helpful: bool, undo: bool = False) -> None:
+        """Count a use of the bullet, or take a vote back; one that does more harm than good is retired."""
+        bullet, step = self._get(bullet_id), -1 if undo else 1
+        ups, downs = max(0, bullet.helpful + step * helpful), max(0, bullet.harmful + step * (not helpful))
         state = RETIRED if bullet.state == LIVE and downs - ups >= _HARM else bullet.state
         self._change(bullet_id, helpful=ups, harmful=downs, state=state)
 
@@ -124,6 +124,12 @@ class Playbook:
         """Keep a bullet for the record, and show it no more."""
         self._get(bullet_id)
         self._change(bullet_id, state=RETIRED)
+
+    def remove(self, bullet_id: str) -> None:
+        """Delete a bullet."""
+        self._get(bullet_id)
+        with self._store.write() as connection:
+            connection.execute(delete(table).where(table.c.id == bullet_id))
 
     def forget(self, source: str) -> int:
         """Delete what came from a source alone, and the source from the others; returns how many bullets went."""
@@ -146,17 +152,20 @@ class Playbook:
             query = query.where(table.c.section == section.strip())
         return [_bullet(row) for row in self._store.rows(query)]
 
-    def advice(self, question: str, *, k: int = 5, budget_tokens: int = 200) -> tuple[str, list[Bullet]]:
+    def advice(
+        self, question: str, *, k: int = 5, budget_tokens: int = 200, near: float = 0.25
+    ) -> tuple[str, list[Bullet]]:
         """What may help with a question, as text for a model, and the bullets in it: live ones, best first.
 
-        Best is near in meaning, sharing words, and proved by votes. Nothing near: an empty text.
+        Best is near in meaning, sharing words, and proved by votes. Nothing near (a cosine of ``near``, or 0.3 of
+        the question's words): an empty text.
         """
         live = [bullet for bullet in self.bullets() if bullet.state == LIVE]
         asked = set(tokenize(question))
         scored: list[tuple[float, Bullet]] = []
         for bullet, likeness in self._near(question, live):
             shared = len(asked & set(tokenize(bullet.text))) / (len(asked) or 1)
-            if likeness >= 0.25 or shared >= 0.3:
+            if likeness >= near or shared >= 0.3:
                 scored.append(((likeness + shared) * bullet.worth, bullet))
         scored.sort(key=lambda pair: -pair[0])
         lines, shown = [PREAMBLE], list[Bullet]()
@@ -186,8 +195,15 @@ class Playbook:
 
 
 def _bullet(row: dict[str, Any]) -> Bullet:
-    names = ("id", "section", "text", "helpful", "harmful")
-    return Bullet(*(row[name] for name in names), tuple(row["sources"] or ()), row["state"])
+    return Bullet(
+        id=row["id"],
+        section=row["section"],
+        text=row["text"],
+        helpful=row["helpful"],
+        harmful=row["harmful"],
+        sources=tuple(row["sources"] or ()),
+        state=row["state"],
+    )
 
 
 def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:

@@ -1,23 +1,22 @@
 """Memory shared between the parallel subtasks of a run, with a gate that learns what is worth sharing (after LTS).
 
 A subtask offers what it found; the gate admits it or not; others read what was admitted. An item that a subtask
-read before it succeeded earns credit. When the run ends, every admitted item is a lesson for the gate: used to
-some good, or noise that cost tokens. The gate is a logistic model with a prior, so that it is of use before it
-has learned, and admits a few of those it doubts, so that it can find out that it was wrong.
+read, and whose words it used before it succeeded, earns credit. When the run ends, every admitted item is a lesson
+for the gate: used to some good, or noise that cost tokens. The gate is a logistic model with a prior, so that it is
+of use before it has learned, and admits a few of those it doubts, so that it can find out that it was wrong.
 """
 
-import json
 import math
 import random
 import re
 import threading
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, insert, select
 
 from pointwork.embedding import Embedder, default_embedder
 from pointwork.memory.items import UNTRUSTED, check_trust
@@ -32,6 +31,7 @@ PRIOR = (0.2, 1.5, 2.0, 0.8, -1.0, -0.5, -6.0)
 _EXPLORE = 0.05
 _STEP, _PULL = 0.3, 0.02  # learning rate, and pull towards the prior
 _ROLE = "memory-gate"
+_KEPT = 20  # versions of the gate
 _FACT = re.compile(r"\d|(?<=[a-z,] )[A-Z]\w+")
 
 
@@ -54,12 +54,17 @@ class Gate:
         self._store = store
         self.weights: NDArray[np.float64] = np.array(PRIOR)
         self.lessons = 0
-        if store is not None:
-            query = select(models.c.metrics).where(models.c.role == _ROLE, models.c.state == "live")
-            row = store.row(query.order_by(models.c.created.desc(), models.c.id.desc()).limit(1))
-            if row is not None:
-                self.weights = np.array(row["metrics"]["weights"])
-                self.lessons = int(row["metrics"]["lessons"])
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take over what others have learned meanwhile: the latest version in the store."""
+        if self._store is None:
+            return
+        query = select(models.c.metrics).where(models.c.role == _ROLE, models.c.state == "live")
+        row = self._store.row(query.order_by(models.c.created.desc(), models.c.id.desc()).limit(1))
+        if row is not None:
+            self.weights = np.array(row["metrics"]["weights"])
+            self.lessons = int(row["metrics"]["lessons"])
 
     def probability(self, features: Sequence[float]) -> float:
         """That an offer with these features will be of use."""
@@ -75,14 +80,18 @@ class Gate:
         self.lessons += 1
 
     def save(self) -> None:
-        """A new version in the store; the ones before stay."""
+        """A new version in the store; of those before, the latest few stay."""
         if self._store is None:
             return
-        metrics = json.loads(json.dumps({"weights": self.weights.tolist(), "lessons": self.lessons}))
+        metrics = {"weights": self.weights.tolist(), "lessons": self.lessons}
+        number = new_id()
+        latest = select(models.c.id).where(models.c.role == _ROLE)
+        latest = latest.order_by(models.c.created.desc(), models.c.id.desc()).limit(_KEPT - 1)
         with self._store.write() as connection:
-            count = connection.execute(select(func.count()).where(models.c.role == _ROLE)).scalar() or 0
+            kept = [row[0] for row in connection.execute(latest)]
+            connection.execute(delete(models).where(models.c.role == _ROLE, models.c.id.not_in(kept)))
             values = {
-                "id": new_id(), "role": _ROLE, "version": f"{count + 1}", "base": "logistic", "metrics": metrics,
+                "id": number, "role": _ROLE, "version": number, "base": "logistic", "metrics": metrics,
                 "state": "live", "created": clock.time(),
             }  # fmt: skip
             connection.execute(insert(models).values(**values))
@@ -140,30 +149,78 @@ class Board:
             self._vectors.append(vector)
             return True
 
-    def read(self, question: str, *, by: str, k: int = 3) -> list[Shared]:
-        """What others shared that fits a question, best first; remembered as read by this subtask."""
+    def read(
+        self,
+        question: str,
+        *,
+        by: str,
+        k: int = 3,
+        least: float = 0.2,
+        without: Collection[str] = (),
+        budget_tokens: int | None = None,
+        fresh: bool = False,
+    ) -> list[Shared]:
+        """What others shared that fits a question, best first; remembered as read by this subtask.
+
+        Args:
+            question: of the subtask.
+            by: the subtask that reads.
+            k: how many at most.
+            least: that it must fit: cosine and share of the question's words, together.
+            without: subtasks whose answers it has anyway.
+            budget_tokens: of all texts together.
+            fresh: only what it has not read yet.
+        """
         with self._lock:
-            others = [n for n, item in enumerate(self._items) if item.by != by]
+            left = budget_tokens
+            others = [
+                n
+                for n, item in enumerate(self._items)
+                if item.by != by and item.by not in without and not (fresh and by in item.readers)
+            ]
             vector, asked = self._embedder.embed([question])[0], set(tokenize(question))
             scored: list[tuple[float, int]] = []
             for n in others:
                 shared = len(asked & set(tokenize(self._items[n].text))) / (len(asked) or 1)
                 scored.append((float(self._vectors[n] @ vector) + shared, n))
-            best = [n for score, n in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:k] if score > 0.2]
-            for n in best:
-                self._items[n].readers.add(by)
-            return [self._items[n] for n in best]
+            best: list[Shared] = []
+            for score, n in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:k]:
+                cost = count_tokens_estimate(self._items[n].text)
+                if score > least and (left is None or cost <= left):
+                    left = None if left is None else left - cost
+                    self._items[n].readers.add(by)
+                    best.append(self._items[n])
+            return best
 
-    def finished(self, by: str, success: float) -> None:
-        """A subtask ended: what it had read shares the credit of its success, 0 to 1."""
+    def finished(self, by: str, success: float, *, asked: str = "", said: str | None = None) -> None:
+        """A subtask ended: what it had read, and used, shares the credit of its success.
+
+        Args:
+            by: the subtask.
+            success: 0 to 1.
+            asked: its question.
+            said: its answer and what it called tools with. An item was used if a word of it that was not asked
+                stands there; None: whatever was read was used.
+        """
+        words = None if said is None else set(tokenize(said)) - set(tokenize(asked))
         with self._lock:
             for item in self._items:
-                if by in item.readers:
+                if by in item.readers and (words is None or words & set(tokenize(item.text))):
                     item.credit = max(item.credit, success)
+
+    def withdraw(self, by: str) -> None:
+        """What a subtask offered has not passed its checks: nobody shall read it, and it is no lesson."""
+        with self._lock:
+            kept = [n for n, item in enumerate(self._items) if item.by != by]
+            self._items = [self._items[n] for n in kept]
+            self._vectors = [self._vectors[n] for n in kept]
 
     def close(self) -> None:
         """The run ended: teach the gate, and keep what it learned."""
+        if not self._items:
+            return
         with self._lock:
+            self._gate.refresh()
             for item in self._items:
                 self._gate.learn(item.features, item.credit)
         self._gate.save()

@@ -95,6 +95,23 @@ class RunSettings(_Strict):
     recall_tokens: int = Field(default=300, ge=0)
 
 
+class MemorySettings(_Strict):
+    """``[memory]``: what of experience goes into a run.
+
+    Attributes:
+        advice: bullets of the playbook and mistake notes that fit a subtask stand in its prompt: ``auto`` leaves
+            them out for small models, for which no gain was shown; ``always``, ``never``.
+        board: what a finished subtask found is offered to the others of its run.
+        skills: plans that went well before are examples for the planner.
+        working_tokens: of a loop's transcript; older results become pointers beyond it, which the agent can read.
+    """
+
+    advice: Literal["auto", "always", "never"] = "auto"
+    board: bool = True
+    skills: bool = True
+    working_tokens: int = Field(default=1500, ge=200)
+
+
 class TrainingSettings(_Strict):
     """``[training]``: what runs keep for it.
 
@@ -208,6 +225,7 @@ class Settings(_Strict):
     router: RouterSettings = RouterSettings()
     planner: PlannerSettings = PlannerSettings()
     run: RunSettings = RunSettings()
+    memory: MemorySettings = MemorySettings()
     budget: BudgetSettings = BudgetSettings()
     training: TrainingSettings = TrainingSettings()
     web: WebSettings = WebSettings()

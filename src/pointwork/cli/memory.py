@@ -7,10 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from pointwork.cli import experience
 from pointwork.cli.output import money, out, print_json, table, tiers
 from pointwork.errors import UsageError
 
 app = typer.Typer(help="The team's memory: add, recall, read, list, delete.", no_args_is_help=True)
+experience.attach(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
