@@ -9,9 +9,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from pointwork.agents.prompts import SHOWN, call_text, prompt, request_text
+from pointwork.agents.prompts import (
+    FROM_CONTEXT,
+    LOOP,
+    NOT_SAID,
+    ONE_CALL,
+    OR_COMPUTE,
+    SHOWN,
+    call_text,
+    prompt,
+    request_text,
+    tools_text,
+)
 from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.spec import Agent, Example, Mode, Prepared
+from pointwork.agents.wording import answer_schema, call_schema, read_call
 from pointwork.errors import AgentError, ToolDenied, ToolError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.tools import Tool, ToolContext, ToolResult, builtin_tools
@@ -20,6 +32,12 @@ from pointwork.tools.spec import call_tokens
 ANSWER_TOKENS = 160
 WRITE_TOKENS = 400
 REASONING_TOKENS = 120
+
+# A question for which a number that nobody wrote down can follow from what was read.
+QUANTITY = re.compile(
+    r"\b(?:how\s+(?:much|many)|percent\w*|bill|total|cost|costs|altogether|all\s+together|in\s+all|average)\b",
+    re.IGNORECASE,
+)
 
 # A prepared call that accounts for less of the question than this is left to a model that is not small.
 SURE = 0.8
@@ -46,6 +64,7 @@ class Job:
         max_turns: of the agentic loop; ``more_turns`` on top, once, if its last call then worked.
         sure: a prepared call that accounts for less of the subtask than this is left to the model. A prepared
             answer says nothing of that and is taken at 0 only.
+        small: the arm's model is a small one: its prompts stay short, as it makes nothing of descriptions.
     """
 
     agent: Agent
@@ -60,6 +79,7 @@ class Job:
     max_turns: int
     more_turns: int = 0
     sure: float = SURE
+    small: bool = True
 
 
 @dataclass
@@ -91,6 +111,8 @@ async def work(job: Job) -> Attempt:
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
     if prepared.call is not None and prepared.sure < job.sure:
         prepared = replace(prepared, call=None)
+    if not job.small and QUANTITY.search(job.text):
+        prepared = replace(prepared, context=(*prepared.context, *prepared.background))
     attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
@@ -139,6 +161,14 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         if result is None:  # an answer now would be made up
             problem = attempt.calls[-1][2] if attempt.calls else "no call was complete"
             raise AgentError(f"agent {job.agent.name!r}: no tool call worked: {problem}")
+    elif result is None and shown and not job.small and QUANTITY.search(job.text):
+        said = await _read_or_compute(job, shown, attempt)
+        if isinstance(said, str):
+            if _not_said(said):
+                raise AgentError(f"agent {job.agent.name!r}: what was found does not say it")
+            attempt.text = said
+            return
+        result = said
     if result is not None and prepared.reads is not None and job.sure <= 0:
         result = prepared.reads(result)
     if result is not None and (short := short_answer(result)):
@@ -180,11 +210,29 @@ async def _ask_call(
     job: Job, prepared: Prepared, tools: Sequence[Tool], shown: Sequence[tuple[str, str]], attempt: Attempt
 ) -> ToolResult | None:
     """One tool call chosen by the model; a call that fails is corrected once."""
-    messages = _with_examples(_prompt(job, shown), prepared.examples, wrapped=len(tools) > 1)
+    told = "" if job.small else f"{ONE_CALL}\n{tools_text(tools)}"
+    messages = _with_examples(_prompt(job, shown, told), prepared.examples, wrapped=len(tools) > 1)
+    said = await _turn(job, tools, messages, attempt)
+    return said if isinstance(said, ToolResult) else None
+
+
+async def _read_or_compute(job: Job, shown: Sequence[tuple[str, str]], attempt: Attempt) -> ToolResult | str | None:
+    """What the context says, or one calculation with it."""
+    tools = [builtin_tools()["calculate"]]
+    messages = _prompt(job, shown, f"{FROM_CONTEXT} {OR_COMPUTE}\n{tools_text(tools)}")
+    return await _turn(job, tools, messages, attempt, answer=True)
+
+
+async def _turn(
+    job: Job, tools: Sequence[Tool], messages: list[Message], attempt: Attempt, *, answer: bool = False
+) -> ToolResult | str | None:
+    """A call, or with ``answer`` an answer; what does not work is corrected once."""
     for _ in range(2):
-        schema = call_schema(tools)
+        schema = call_schema(tools, answer=answer)
         completion = await job.chat(ChatRequest(messages, max_tokens=call_tokens(tools), schema=schema))
         tool, arguments, problem = read_call(completion.text, tools)
+        if tool is None and problem is None:
+            return str(arguments["text"]).strip()
         if tool is not None:
             result = await _try_call(job, tool, arguments, attempt)
             if result is not None:
@@ -199,7 +247,9 @@ async def _ask_call(
 
 
 async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt: Attempt) -> None:
-    messages = _with_examples(_prompt(job, [*job.facts, *prepared.context]), prepared.examples, wrapped=True)
+    told = "" if job.small else f"{LOOP}\n{tools_text(tools)}"
+    shown = [*job.facts, *prepared.context]
+    messages = _with_examples(_prompt(job, shown, told), prepared.examples, wrapped=True)
     last: ToolResult | None = None
     seen: set[str] = set()
     problem: str | None = None
@@ -214,7 +264,9 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             return
         if tool is not None:
             key = f"{tool.name}{json.dumps(arguments, sort_keys=True, default=str)}"
-            if key in seen:  # going round in circles: it knows all that it will know
+            # going round in circles, or handing the last result in as a call: it knows all that it will know
+            handed = last is not None and short_answer(last) in {str(v).strip() for v in arguments.values()}
+            if key in seen or handed:
                 break
             seen.add(key)
             last = await _try_call(job, tool, arguments, attempt) or last
@@ -247,11 +299,12 @@ async def _try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: At
 async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[str] = ()) -> str:
     """Ask for the answer itself: one of the choices, under a schema, or as free text from an agent that writes."""
     free = job.answer_type == "text" and not job.agent.tools
+    bound = bool(shown) and not free and not job.small  # a small model says "unknown" of anything
     completion = await job.chat(
         ChatRequest(
-            _prompt(job, shown),
+            _prompt(job, shown, FROM_CONTEXT if bound else ""),
             max_tokens=WRITE_TOKENS if free else ANSWER_TOKENS,
-            schema=None if free else answer_schema(job.answer_type, choices),
+            schema=None if free else answer_schema(job.answer_type, choices, unknown=bound),
         )
     )
     if free:
@@ -262,6 +315,8 @@ async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[
         # cut by the token limit before it was closed: what is there of a text is still an answer
         begun = re.match(r'\s*\{\s*"answer"\s*:\s*"((?:[^"\\]|\\.)*)', completion.text)
         return begun[1].strip() if begun else ""
+    if bound and _not_said(str(answer)):
+        raise AgentError(f"agent {job.agent.name!r}: what was found does not say it")
     if isinstance(answer, float) and answer.is_integer():
         return str(int(answer))
     if isinstance(answer, list):
@@ -269,8 +324,13 @@ async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[
     return str(answer).strip()
 
 
-def _prompt(job: Job, shown: Sequence[tuple[str, str]]) -> list[Message]:
-    return prompt(job.agent.instructions, job.text, shown, _budget(job))
+def _not_said(answer: str) -> bool:
+    return answer.strip(" .").lower() == NOT_SAID
+
+
+def _prompt(job: Job, shown: Sequence[tuple[str, str]], told: str = "") -> list[Message]:
+    instructions = f"{job.agent.instructions}\n{told}" if told else job.agent.instructions
+    return prompt(instructions, job.text, shown, _budget(job))
 
 
 def _with_examples(messages: list[Message], examples: Sequence[Example], *, wrapped: bool) -> list[Message]:
@@ -292,94 +352,3 @@ def short_answer(result: ToolResult) -> str:
     """A tool's result as an answer, if it is short enough to be one; else empty."""
     text = result.answer or (result.text if not isinstance(result.value, dict | list) else "")
     return text.strip() if len(text) <= SHORT_RESULT and "\n" not in text.strip() else ""
-
-
-def answer_schema(answer_type: str, choices: Sequence[str] = ()) -> dict[str, Any]:
-    """JSON schema of an answer of a planned type, or of one of some choices."""
-    kinds: dict[str, dict[str, Any]] = {
-        "number": {"type": "number"},
-        "yes-no": {"enum": ["yes", "no"]},
-        "list": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": 20},
-    }
-    if choices and answer_type not in ("yes-no", "list"):
-        kinds[answer_type] = {"enum": list(choices)}
-    answer = kinds.get(answer_type, {"type": "string", "minLength": 1, "maxLength": 200})
-    return {
-        "type": "object",
-        "properties": {"answer": answer},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
-
-
-def call_schema(tools: Sequence[Tool], *, answer: bool = False, choices: Sequence[str] = ()) -> dict[str, Any]:
-    """JSON schema of one turn: a call of one of the tools, or (with ``answer``) the answer, one of the choices.
-
-    Tools of one name may stand in it with several schemas.
-    """
-    turns = [
-        {
-            "type": "object",
-            "properties": {"tool": {"const": tool.name}, "arguments": _inlined(tool.input_schema)},
-            "required": ["tool", "arguments"],
-            "additionalProperties": False,
-        }
-        for tool in tools
-    ]
-    if answer:
-        text = {"enum": list(choices)} if choices else {"type": "string", "minLength": 1, "maxLength": 200}
-        said = {"type": "object", "properties": {"text": text}, "required": ["text"], "additionalProperties": False}
-        turns.append(
-            {
-                "type": "object",
-                "properties": {"tool": {"const": "answer"}, "arguments": said},
-                "required": ["tool", "arguments"],
-                "additionalProperties": False,
-            }
-        )
-    if len(turns) == 1:
-        return turns[0]
-    # wrapped: several providers refuse a schema whose root is anyOf
-    return {
-        "type": "object",
-        "properties": {"call": {"anyOf": turns}},
-        "required": ["call"],
-        "additionalProperties": False,
-    }
-
-
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema with its local references resolved: inside another schema they would point nowhere."""
-    definitions = cast(dict[str, Any], schema.get("$defs", {}))
-
-    def resolve(node: Any) -> Any:
-        if isinstance(node, dict):
-            node = cast(dict[str, Any], node)
-            reference = node.get("$ref")
-            if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                return resolve(definitions[reference.removeprefix("#/$defs/")])
-            return {key: resolve(value) for key, value in node.items() if key != "$defs"}
-        if isinstance(node, list):
-            return [resolve(value) for value in cast(list[Any], node)]
-        return node
-
-    return resolve(schema)
-
-
-def read_call(text: str, tools: Sequence[Tool]) -> tuple[Tool | None, dict[str, Any], str | None]:
-    """A turn as a model wrote it: (tool, arguments, problem). An answer has neither tool nor problem."""
-    try:
-        value = json.loads(text)
-        call = cast(dict[str, Any], value.get("call", value))
-        name, arguments = str(call["tool"]), call["arguments"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None, {}, "the call is not complete JSON."
-    if not isinstance(arguments, dict):
-        return None, {}, "the arguments are not a JSON object."
-    arguments = cast(dict[str, Any], arguments)
-    if name == "answer" and "text" in arguments:
-        return None, arguments, None
-    for tool in tools:
-        if tool.name == name:
-            return tool, arguments, None
-    return None, arguments, f"there is no tool {name!r}; there are {', '.join(tool.name for tool in tools)}."

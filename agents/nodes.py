@@ -18,6 +18,7 @@ from pointwork.agents.planner import Planner
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.runs import log_check, log_plan, open_run
 from pointwork.agents.services import ArmSpec, Services
+from pointwork.agents.sources import sources_text
 from pointwork.agents.state import State, Try, Update, updated
 from pointwork.agents.tainting import RELEVANT, take_in, written_trust
 from pointwork.agents.turns import TurnLimits
@@ -80,8 +81,10 @@ class Nodes:
                 asked, about = understood or asked, "" if understood else turns[-1].question
                 known = [] if understood and not leans_back(understood) else known
             trained = services.is_trained("planner", run_id)
-            small = services.is_small("planner") and not trained
-            planner = Planner(services.capabilities(), fits, chat, services.settings.planner, small, trained)
+            small = not services.plans("planner") and not trained
+            sources = "" if small or trained else await sources_text(context)
+            able, settings = services.capabilities(), services.settings.planner
+            planner = Planner(able, fits, chat, settings, small, trained, sources)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
@@ -247,6 +250,7 @@ class Nodes:
             call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
             remaining=remaining if shaped.show_budget else (lambda: ""),
             sure=services.sure(arm.role),
+            small=services.is_small(arm.role),
             max_turns=turns,
             more_turns=more,
         )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from pointwork.agents.plan import Plan
-from pointwork.agents.readings.finishing import rounded
+from pointwork.agents.readings.finishing import as_asked
 from pointwork.agents.result import Cost, Decided, Question, Result, Status
 from pointwork.agents.services import Services
 from pointwork.agents.state import State, Try, results_of_round
@@ -98,9 +98,9 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
 
 
 def _text(state: State, sinks: Sequence[Try]) -> str:
-    """The answers to all parts; a single one rounded as the task asks."""
+    """The answers to all parts; a single one in the form that the task asks for."""
     texts = [tried["text"] for tried in sinks if tried["text"]]
-    return rounded(state["task"], texts[0]) if len(texts) == 1 else "; ".join(texts)
+    return as_asked(state["task"], texts[0]) if len(texts) == 1 else "; ".join(texts)
 
 
 def _best(state: State, tried: Try) -> Try:

@@ -117,6 +117,7 @@ def read_plan(
     known: str = "",
     *,
     literal: bool = True,
+    one: bool = False,
 ) -> list[Subtask]:
     """Subtasks from a model's JSON, checked.
 
@@ -124,7 +125,8 @@ def read_plan(
     no subtask says the same as another, and every subtask is about the task. Of a model that makes things up
     (``literal``) it must also stay with the words: bring in no number and few words that are neither the task's nor
     known from an earlier plan, and lose no number and no quoted or capitalised name of the task. A good plan need
-    not: ``({s1} - {s2}) / {s2} * 100`` speaks of 100 where the task says percent.
+    not: ``({s1} - {s2}) / {s2} * 100`` speaks of 100 where the task says percent. Where the task asks for ``one``
+    thing, every subtask but the last must be built on.
 
     Raises:
         PlanError: it does not fit; the message lists every reason.
@@ -154,6 +156,12 @@ def read_plan(
         )
     if literal:
         problems += _departures(subtasks, task, known)
+    if one and len(loose := Plan(tuple(subtasks), "model").sinks()) > 1:
+        names = " and ".join(subtask.id for subtask in loose)
+        problems.append(
+            f"{names} are not used by a later subtask: put {{{loose[0].id}}} into the text that needs that answer, "
+            "and leave out what the task does not ask"
+        )
     if problems:
         raise PlanError("; ".join(dict.fromkeys(problems)))
     return subtasks

@@ -43,6 +43,7 @@ class Planner:
         small: the planner's model is a small one: its plan must fit the agents as well as that of the rules.
         trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked
             wherever no agent clearly fits the whole.
+        sources: what there is to look things up in; told to a model that is neither small nor trained.
     """
 
     capabilities: Mapping[str, str]
@@ -51,6 +52,7 @@ class Planner:
     settings: PlannerSettings
     small: bool = False
     trained: bool = False
+    sources: str = ""
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
@@ -83,13 +85,17 @@ class Planner:
             plan = await self._ask(task, report, problems)
             least = NO_FIT if sure >= SURE else 0.0
             least = max(least, sure - 0.05) if self.small else least
-            if plan is not None and self.trained and len(plan.subtasks) == 1 and len(parts) == 1 and not report:
-                return Plan(tuple(parts), author)  # one step, then in the user's own words
+            if plan is not None and len(plan.subtasks) == 1 and len(parts) == 1 and not report:
+                return Plan(self._own_words(parts[0], plan.subtasks[0]), author)
             if plan is not None and (not least or await self._weakest(plan) >= least):
                 return plan
             if plan is not None:
                 problems.append("the model's plan has a step that no agent fits, the rules' plan has none")
         return Plan(tuple(parts), author, tuple(problems))
+
+    def _own_words(self, part: Subtask, planned: Subtask) -> tuple[Subtask]:
+        """One step, then in the user's own words. A trained planner's choice of a capability is not taken."""
+        return (part if self.trained else replace(part, capability=planned.capability),)
 
     async def _weakest(self, plan: Plan) -> float:
         """How well an agent fits the step that fits worst."""
@@ -98,8 +104,10 @@ class Planner:
         )
 
     async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
+        large = not (self.small or self.trained)
         examples = [] if self.trained else _examples(list(self.capabilities), task)
-        messages = plan_prompt(self.capabilities, task, report, examples)
+        messages = plan_prompt(self.capabilities, task, report, examples, large=large, sources=self.sources)
+        one = large and not report and len(split(task, self.settings.max_subtasks)) == 1
         authors: tuple[Author, ...] = ("model", "repaired")
         for author in authors:
             request = ChatRequest(
@@ -120,6 +128,7 @@ class Planner:
                     self.settings.max_subtasks,
                     known=report,
                     literal=self.small,
+                    one=one,
                 )
             except PlanError as error:
                 problems.append(str(error))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pointwork.agents import examples
+from pointwork.agents.gathering import rows_about
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.readings import Reading, moments, sentences, spans, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
@@ -62,6 +63,9 @@ CLEAR = 0.4
 # ... and so is the best piece of the asked kind, where its sentence fits this well.
 FITTING = 0.75
 
+# A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
+SPEAKS = 0.5
+
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
@@ -85,7 +89,7 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
 
 
-async def prepare_calculator(text: str, _: ToolContext) -> Prepared:
+async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     expression = expression_of(text)
     if expression:
         return Prepared(call=("calculate", {"expression": expression}))
@@ -99,7 +103,10 @@ async def prepare_calculator(text: str, _: ToolContext) -> Prepared:
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
-    return Prepared()
+    # a number may stand in the files, a price or a rule: who can make use of it may see what speaks of the same
+    found = [sentence for sentence in await _sentences(text, context) if sentence.score >= SPEAKS]
+    spoken = [(sentence.source, sentence.text) for sentence in found[:PASSAGES]]
+    return Prepared(background=(*spoken, *await rows_about(text, context)))
 
 
 def _share(words: set[str], text: str) -> float:
@@ -311,7 +318,14 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     answer = outright(want, pieces, found)
     choices = tuple(piece.text for piece in pieces[:CHOICES]) if want.kind != "yes-no" else ()
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
-    return Prepared(context=context_shown, tools=(), answer=answer, choices=choices)
+    more = [(sentence.source, sentence.text) for sentence in found if sentence.text not in shown]
+    return Prepared(
+        context=context_shown,
+        background=(*more[:PASSAGES], *await rows_about(text, context)),
+        tools=(),
+        answer=answer,
+        choices=choices,
+    )
 
 
 _DENIES = re.compile(

@@ -198,6 +198,10 @@ class Services:
         """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""
         return bool(getattr(self.models.client(role), "small", False))
 
+    def plans(self, role: str) -> bool:
+        """Whether the model of a role does not say that rules plan better than it (``EmbeddedClient.plans``)."""
+        return not self.is_small(role) and bool(getattr(self.models.client(role), "plans", True))
+
     def is_trained(self, role: str, run_id: str | None) -> bool:
         """Whether an adapter serves a role in a run: it was trained for what the role is asked."""
         made = getattr(self.models.client(role), "version", "")  # of a client that somebody opened with an adapter

@@ -41,6 +41,7 @@ class Prepared:
 
     Attributes:
         context: (source, text) pairs to show to the model; they count as evidence.
+        background: more of the same, for a model that is not small: what may or may not matter.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
         sure: how much of the subtask that call accounts for, 0 to 1; a model that is not small is asked below
@@ -55,6 +56,7 @@ class Prepared:
     """
 
     context: tuple[tuple[str, str], ...] = ()
+    background: tuple[tuple[str, str], ...] = ()
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None
     sure: float = 1.0

@@ -9,7 +9,7 @@ from pointwork.text import tokenize
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
 _COMMON = {str(number) for number in (*range(11), 12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 1024, 3600)}
-_COMMON.update({"10000", "1000000"})
+_COMMON.update({"10000", "1000000", "0.5", "0.25", "0.1", "0.01", "0.001"})
 
 # Share of an answer's content words that must stand in its evidence.
 GROUNDED = 0.6
@@ -83,6 +83,7 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
     asked = _numbers(question) | _spelled(question)
     known = _numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
+    known |= _shares(known)
     worked = [arguments for _, arguments, error in attempt.calls if error is None]
     used = _numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
     given = {str(value).strip() for arguments in worked for value in arguments.values()}
@@ -93,10 +94,9 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     strange = _numbers(" ".join(str(value) for arguments in plain for value in arguments.values())) - known
     if strange:
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
-    if attempt.computed and not seen and len(asked) > 1 and len(asked & used) < 2:
-        return Check(
-            "arguments", False, f"of the question's numbers the call uses {', '.join(used & asked) or 'none'}"
-        )
+    taken = {number for number in asked if (_shares({number}) | {number}) & used}
+    if attempt.computed and not seen and len(asked) > 1 and len(taken) < 2:
+        return Check("arguments", False, f"of the question's numbers the call uses {', '.join(taken) or 'none'}")
     return Check("arguments", True)
 
 
@@ -110,6 +110,12 @@ def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check
     if share < GROUNDED:
         return Check("grounded", False, f"only {share:.0%} of the answer's words are in the evidence")
     return Check("grounded", True)
+
+
+def _shares(numbers: set[str]) -> set[str]:
+    """Numbers as shares of a hundred, what is left of them, and what comes on top: 0.15, 0.85 and 1.15 of 15."""
+    percents = [float(number) / 100 for number in numbers if float(number) <= 1000]
+    return {f"{value:.6f}".rstrip("0").rstrip(".") for p in percents for value in (p, abs(1 - p), 1 + p)}
 
 
 def _numbers(text: str) -> set[str]:

@@ -47,10 +47,49 @@ _ROUNDING = re.compile(
 )
 
 
+_AMOUNT = re.compile(r"(?P<n>-?\d[\d,]*(?:\.\d+)?)(?P<rest>\s*[^\d\s].*)?")
+_HOW_MUCH = r"\b(?:how\s+(?:much|many|far)|what\s+percent\w*)\b"
+_LESS = re.compile(
+    rf"{_HOW_MUCH}[^?]*\b(?:down|f[ae]ll\w*|dropp?\w*|less|lower\w*|cheaper|los[te]\w*|decreas\w*|reduc\w*|shr[aiu]nk\w*|"
+    r"below|younger|fewer|shorter|lighter|difference|apart|between|differ)\b",
+    re.IGNORECASE,
+)
+_NEEDED = re.compile(
+    r"\bhow\s+many\s+(?P<thing>[a-z]+)\b[^?]*\b(?:must|need\w*|requires?d?|necessary|ha(?:s|ve)\s+to|at\s+least)\b",
+    re.IGNORECASE,
+)
+
+
+def as_asked(question: str, answer: str) -> str:
+    """An answer that is a number, with or without a unit, as the question asks for it.
+
+    ``By how many percent has it come down?`` asks for a size and not for a sign. Of things that must be bought
+    whole, the next whole number is enough. Last, it is rounded as the question says.
+    """
+    number = _AMOUNT.fullmatch(answer.strip())
+    if number is None:
+        return answer
+    if number["n"].startswith("-") and _LESS.search(question):
+        answer = answer.strip()[1:]
+    needed = None if _ROUNDING.search(question) else _NEEDED.search(question)
+    if needed is not None and not number["rest"] and "." in number["n"] and not _divisible(needed["thing"]):
+        up = Decimal(number["n"].replace(",", "")).quantize(Decimal(1), ROUND_CEILING)
+        return f"{up:f}"
+    return rounded(question, answer)
+
+
+def _divisible(thing: str) -> bool:
+    """Whether there can be half of it: of a measure, and of money."""
+    return moments.unit_of(thing) is not None or bool(_MONEY.fullmatch(thing))
+
+
+_MONEY = re.compile(r"(?:dollar|euro|pound|crown|franc|cent|yen|rupee|percent|mark|peso|krone)s?", re.IGNORECASE)
+
+
 def rounded(question: str, answer: str) -> str:
     """An answer that is a number, with or without a unit, rounded as the question asks (half away from zero)."""
     asked = _ROUNDING.search(question)
-    number = re.fullmatch(r"(?P<n>-?\d[\d,]*(?:\.\d+)?)(?P<rest>\s*[^\d\s].*)?", answer.strip())
+    number = _AMOUNT.fullmatch(answer.strip())
     if asked is None or number is None:
         return answer
     places = 0

@@ -127,3 +127,54 @@ def test_two_questions_are_two_steps_however_well_one_agent_fits_the_whole() -> 
     planner = Planner(ABLE, sure, chat, PlannerSettings(), small=True)
     found = asyncio.run(planner.plan("What is the mean price of wool, and what is 20% of 85?"))
     assert [subtask.text for subtask in found.subtasks] == ["What is the mean price of wool", "what is 20% of 85?"]
+
+
+LOOSE = {
+    "subtasks": [
+        {"task": "Find the gate's width.", "capability": "lookup", "answer": "number"},
+        {"task": "Double the width of the gate.", "capability": "math", "answer": "number"},
+    ]
+}
+FOUND = {
+    "subtasks": [
+        {"task": "Find the gate's width.", "capability": "lookup", "answer": "number"},
+        {"task": "Double {s1}, the gate.", "capability": "math", "answer": "number"},
+    ]
+}
+
+
+def asked(task: str, *replies: Any, small: bool = False) -> tuple[Plan, list[ChatRequest]]:
+    """The plan of a model that must be asked, and what it was asked."""
+    with ScriptedClient([json.dumps(reply) for reply in replies]) as client:
+
+        async def chat(request: ChatRequest) -> Completion:
+            return await client.chat(request)
+
+        settings = PlannerSettings(mode="model")
+        found = asyncio.run(Planner(ABLE, fits, chat, settings, small, sources="Documents: gate.md").plan(task))
+        return found, list(client.requests)
+
+
+def test_an_answer_that_nobody_uses_is_sent_back() -> None:
+    found, requests = asked("Twice the width of the gate", LOOSE, FOUND)
+    assert found.author == "repaired"
+    assert "put {s1} into the text" in requests[1].messages[-1]["content"]
+    assert [subtask.needs for subtask in found.subtasks] == [(), ("s1",)]
+
+
+def test_two_questions_may_have_two_answers() -> None:
+    found, _ = asked("What is the gate's width, and what is double the width of the gate?", LOOSE)
+    assert found.author == "model"
+
+
+def test_a_model_that_is_not_small_is_told_what_there_is() -> None:
+    _, requests = asked("Twice the width of the gate", FOUND)
+    assert "Documents: gate.md" in requests[0].messages[0]["content"]
+    _, requests = asked("Find the gate's width, double the gate's width", GOOD, small=True)
+    assert "gate.md" not in requests[0].messages[0]["content"]
+
+
+def test_one_step_is_done_in_the_users_own_words() -> None:
+    step = {"task": "Double the width.", "capability": "math", "answer": "number"}
+    found, _ = asked("Twice the width of the gate", {"subtasks": [step]})
+    assert [(s.text, s.capability) for s in found.subtasks] == [("Twice the width of the gate", "math")]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pointwork.agents.composing import compose
 from pointwork.agents.readings import moments, sentences, spans
-from pointwork.agents.readings.finishing import finishing, rounded
+from pointwork.agents.readings.finishing import as_asked, finishing, rounded
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.splitter import split
 from pointwork.tools import passages
@@ -204,3 +204,23 @@ def test_reading_a_text_never_fails(text: str) -> None:
 )
 def test_an_answer_is_rounded_as_the_question_asks(question: str, answer: str, text: str) -> None:
     assert rounded(question, answer) == text
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "text"),
+    [
+        ("By how many percent has it come down?", "-25", "25"),
+        ("How much cheaper is the second one?", "-12.5 euros", "12.5 euros"),
+        ("What is -3 + 1?", "-2", "-2"),
+        ("What was the lowest temperature?", "-4", "-4"),
+        ("How many boxes must it buy?", "14.25", "15"),
+        ("How many boxes must it buy?", "14", "14"),
+        ("How many litres do I need?", "14.25", "14.25"),
+        ("How many crowns must I pay?", "2.5", "2.5"),
+        ("How many boxes are left?", "14.25", "14.25"),
+        ("How many do I need, to the nearest ten?", "14.25", "10"),
+        ("Who must come?", "Ann Reed", "Ann Reed"),
+    ],
+)
+def test_an_answer_has_the_form_that_was_asked_for(question: str, answer: str, text: str) -> None:
+    assert as_asked(question, answer) == text

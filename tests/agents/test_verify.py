@@ -57,3 +57,15 @@ def test_an_answer_rests_on_what_was_found() -> None:
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?", evidence=True) == ["evidence"]
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?") == []
     assert failed(Attempt("the north gate was painted"), "Who painted the north gate?") == ["echo"]
+
+
+@pytest.mark.parametrize("expression", ["640 * (1 - 0.85)", "640 * 0.15", "640 - 85% * 640", "640 * 0.85"])
+def test_a_percentage_may_be_written_as_a_share(expression: str) -> None:
+    evidence = [("tool:calculate", f"{expression} = 96")]
+    shares = Attempt("96", evidence, [("calculate", {"expression": expression}, None)], True)
+    assert failed(shares, "Of the 640 seats, 85% were sold. How many stayed empty?") == []
+
+
+def test_other_shares_are_made_up() -> None:
+    shares = Attempt("96", [], [("calculate", {"expression": "640 * 0.45"}, None)], True)
+    assert failed(shares, "Of the 640 seats, 85% were sold. How many stayed empty?") == ["arguments"]

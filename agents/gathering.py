@@ -1,0 +1,47 @@
+"""What a model that is not small is shown besides: rows of tables about what the question names."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+
+from pointwork.agents.linking import linked_values
+from pointwork.errors import ToolError
+from pointwork.tools import ToolContext, builtin_tools
+from pointwork.tools.catalog import TableInfo, catalog, texts_of
+
+# A value that more rows hold is a kind and not a thing: its rows are for a query.
+ROWS = 3
+PIECES = 3
+
+
+async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
+    """(source, row) of the rows whose text columns hold a name that the question has, the longest names first."""
+    root = context.root
+    if root is None:
+        return []
+
+    def link() -> list[tuple[int, TableInfo, str, str]]:
+        found: list[tuple[int, TableInfo, str, str]] = []
+        for table in catalog(root):
+            whole = [
+                replace(column, values=texts_of(root, table, column)) if column.kind == "text" else column
+                for column in table.columns
+            ]
+            for column, value in linked_values(replace(table, columns=tuple(whole)), text):
+                found.append((len(value), table, column, value))
+        return sorted(found, key=lambda one: -one[0])
+
+    pieces: list[tuple[str, str]] = []
+    for _, table, column, value in await asyncio.to_thread(link):
+        arguments = {"table": table.name, "where_column": column, "where_op": "=", "where_value": value}
+        try:
+            result = await builtin_tools()["query_table"].call({**arguments, "limit": ROWS + 1}, context)
+        except ToolError:
+            continue
+        value_of = cast(dict[str, Any], result.value) if isinstance(result.value, dict) else {}
+        rows = cast(list[list[Any]], value_of.get("rows", []))
+        if 0 < len(rows) <= ROWS and len(pieces) < PIECES:
+            names = [name.name for name in table.columns]
+            told = "; ".join(", ".join(f"{n}: {v}" for n, v in zip(names, row, strict=False)) for row in rows)
+            pieces.append((table.evidence, told))
+    return pieces
