@@ -38,8 +38,8 @@ async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
             result = await builtin_tools()["query_table"].call({**arguments, "limit": ROWS + 1}, context)
         except ToolError:
             continue
-        value_of = cast(dict[str, Any], result.value) if isinstance(result.value, dict) else {}
-        rows = cast(list[list[Any]], value_of.get("rows", []))
+        given: Any = result.value
+        rows: list[list[Any]] = cast(dict[str, Any], given)["rows"] if isinstance(given, dict) else []
         if 0 < len(rows) <= ROWS and len(pieces) < PIECES:
             names = [name.name for name in table.columns]
             told = "; ".join(", ".join(f"{n}: {v}" for n, v in zip(names, row, strict=False)) for row in rows)
