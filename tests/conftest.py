@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from pointwork.store import Store
@@ -19,6 +20,10 @@ pytest_plugins = ["databases"]
 # a shell's background jobs ignore Ctrl-C, and so would the programs that tests start to interrupt them
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# a test asserts nothing about time, and hypothesis would: it fails what takes over 0.2 s on a busy machine
+hypothesis.settings.register_profile("pointwork", deadline=None)
+hypothesis.settings.load_profile("pointwork")
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
