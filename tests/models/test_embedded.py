@@ -172,7 +172,7 @@ def test_long_prompts_can_be_cancelled(gguf: Path, monkeypatch: pytest.MonkeyPat
         client = EmbeddedClient(gguf, context=8192, parallel=1)
         await client.start()
         task = asyncio.create_task(client.chat(ChatRequest(ask("The quick brown fox. " * 1400), max_tokens=5)))
-        while not seen:
+        while not seen:  # noqa: ASYNC110  (set by another thread)
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
