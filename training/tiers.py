@@ -133,14 +133,14 @@ def train_tiers(measured: Sequence[Measured], price: float, recipe: Recipe | Non
     """
     contexts = np.array([context(one.request) for one in measured])
     quality = _table(measured, "quality")
-    seconds = {arm: float(np.mean([one.seconds[arm] for one in measured])) for arm in measured[0].seconds}
+    seconds = {arm: float(np.mean([one.seconds[arm] for one in measured])) for arm in measured[0].quality}
     prices = np.tile([price * each for each in seconds.values()], (len(measured), 1))
     trained = train_policy(Lessons.full(list(seconds), contexts, quality, prices), recipe)
     return NetworkTiers(trained.layers, seconds, price)
 
 
 def _table(measured: Sequence[Measured], what: str) -> Array:
-    return np.array([[getattr(one, what)[arm] for arm in measured[0].seconds] for one in measured], np.float64)
+    return np.array([[getattr(one, what)[arm] for arm in measured[0].quality] for one in measured], np.float64)
 
 
 def promote_tiers(
@@ -167,7 +167,7 @@ def promote_tiers(
         "network": _worth(newer, [policy.arm(one.request) for one in newer], price),
         "live": _worth(newer, [_arm_of(dict(live.choose(one.request))) for one in newer], price),
     }
-    for arm in measured[0].seconds:
+    for arm in measured[0].quality:
         worth[f"all {arm}"] = _worth(newer, [arm] * len(newer), price)
     means = {name: float(values.mean()) for name, values in worth.items()}
     if not gate(worth["network"].tolist(), worth["live"].tolist()):

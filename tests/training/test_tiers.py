@@ -8,7 +8,7 @@ import pytest
 
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, NetworkTiers
+from pointwork.memory.learned import ARMS, NetworkTiers, usable
 from pointwork.memory.modules import available_tiers
 from pointwork.memory.policy import TierRequest
 from pointwork.store import Store, tables
@@ -48,7 +48,7 @@ def test_it_survives_the_store() -> None:
     for question in ("Why did Bob come?", "When did Bob come?"):
         assert again.choose(request(question)) == policy.choose(request(question))
     assert NetworkTiers.from_json({**policy.as_json(), "arms": ["other"]}) is None
-    with pytest.raises(UsageError, match="3 outputs"):
+    with pytest.raises(UsageError, match="an output and seconds of each arm"):
         NetworkTiers([], {}, 1.0)
 
 
@@ -87,7 +87,7 @@ def test_questions_are_asked_at_every_tier(store: Store) -> None:
         Labelled("ferry", sources=frozenset("ab")),
     ]
     first, second = measure(memory, asked, k=1)
-    assert set(first.quality) == set(first.seconds) == set(ARMS)
+    assert set(first.quality) == set(first.seconds) == set(usable(available_tiers()))
     assert set(first.quality.values()) == {1.0}
     assert set(second.quality.values()) == {0.5}
 
