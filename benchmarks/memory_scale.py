@@ -285,10 +285,11 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         axes.set_xscale("log")
         axes.set_xlabel("items")
         axes.set_ylabel(label)
-        axes.set_ylim(bottom=0 if axes is not times else None)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
+    rates.set_ylim(bottom=0)
     times.set_yscale("log")
+    disk.set_yscale("log")  # an empty PostgreSQL database has 8 MB
     figure.savefig(path, dpi=130)
 
 
