@@ -88,3 +88,10 @@ def best_of(scores: Array) -> Array:
         return target
     ties = scores == scores[first]
     return ties / np.count_nonzero(ties)
+
+
+def softened(view: View, values: Array, temperature: float) -> tuple[Array, Array, Array]:
+    """Scores, no bonus and a softmax over the scores, for a policy that takes quality for ``values`` (n,)."""
+    scores = scores_of(view, values)
+    odds = np.exp((scores - scores.max()) / temperature)
+    return scores, np.zeros(len(scores)), odds / odds.sum()

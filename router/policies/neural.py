@@ -14,7 +14,7 @@ import numpy as np
 
 from pointwork.errors import UsageError
 from pointwork.router.features import STATE
-from pointwork.router.policies.base import Array, View, scores_of
+from pointwork.router.policies.base import Array, View, softened
 
 TEMPERATURE = 0.02
 
@@ -51,10 +51,7 @@ class Neural:
         return f"neural-1({self._mark or 'untrained'},temperature={self.temperature:g})"
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        values = self.values(view)
-        scores = scores_of(view, values)
-        odds = np.exp((scores - scores.max()) / self.temperature)
-        return scores, np.zeros(len(scores)), odds / odds.sum()
+        return softened(view, self.values(view), self.temperature)
 
     def values(self, view: View) -> Array:
         """Quality of the candidates by the network, (n,)."""

@@ -9,6 +9,7 @@ from pointwork.router.policies.neural import Neural
 from pointwork.router.policies.random import Random
 from pointwork.router.policies.static import Static
 from pointwork.router.policies.thompson import Thompson
+from pointwork.router.policies.trees import Trees
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     "linucb": LinUCB,
@@ -16,6 +17,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "random": Random,
     "static": Static,
     "thompson": Thompson,
+    "trees": Trees,
 }
 
 

@@ -21,7 +21,7 @@ def routing(
     ] = None,
     part: Annotated[list[str] | None, typer.Option(help="Only this part; may be repeated. Default: all.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Shuffles of each set.")] = 10,
-    policy: Annotated[str, typer.Option(help="linucb, thompson, neural, static or random.")] = "linucb",
+    policy: Annotated[str, typer.Option(help="linucb, thompson, neural, trees, static or random.")] = "linucb",
     plot: Annotated[
         Path | None, typer.Option(help="Draw regret, frontier, reliability, spend here; learning curves beside it.")
     ] = None,
@@ -29,7 +29,7 @@ def routing(
 ) -> None:
     """Measure the router beside the best fixed arm, the best fixed mix and the oracle, with bandit feedback only.
 
-    Parts: paretobandit, shocks, classic, roles, llmrouter, mmlu, truth, trained (which needs the extra 'train').
+    Parts: paretobandit, unseen, shocks, classic, roles, llmrouter, mmlu, truth, trained (which needs the extra 'train').
     """
     from pointwork.bench.routing.parts import PARTS
 

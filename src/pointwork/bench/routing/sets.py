@@ -23,6 +23,8 @@ from pointwork.router import Arm
 
 Array = npt.NDArray[np.float64]
 
+UNSEEN = "test_holdout.jsonl"
+
 
 @dataclass(frozen=True)
 class Full:
@@ -45,9 +47,17 @@ class Full:
         return len(self.quality)
 
 
-def paretobandit(data: Path) -> Full:
-    """ParetoBandit's validation prompts: judge's reward and US dollars of three models."""
-    rows = [json.loads(line) for line in _lines(data / "paretobandit" / "val.jsonl")]
+def paretobandit(data: Path, *, unseen: bool = False) -> Full:
+    """ParetoBandit's validation prompts: judge's reward and US dollars of three models.
+
+    Args:
+        data: the folder of the sets.
+        unseen: with the prompts that its authors hold out behind them (groups ``val`` and ``test``); their file
+            comes with the source distribution on PyPI.
+    """
+    files = {"val": "val.jsonl", "test": UNSEEN} if unseen else {"val": "val.jsonl"}
+    parts = {part: _lines(data / "paretobandit" / name) for part, name in files.items()}
+    rows = [json.loads(line) for lines in parts.values() for line in lines]
     names = list(rows[0]["arms"])
     prices = {"llama-3.1-8b": (0.02, 0.05), "mistral-large": (0.5, 1.5), "gemini-2.5-pro": (1.25, 10.0)}
     arms = [
@@ -59,6 +69,7 @@ def paretobandit(data: Path) -> Full:
         np.array([[row["arms"][name]["reward"] for name in names] for row in rows], np.float64),
         np.array([[row["arms"][name]["cost"] for name in names] for row in rows], np.float64),
         tuple(row["prompt"] for row in rows),
+        groups=tuple(part for part, lines in parts.items() for _ in lines),
     )
 
 

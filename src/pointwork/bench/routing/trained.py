@@ -15,6 +15,7 @@ from pointwork.bench.routing.lines import Line, apgr, line
 from pointwork.bench.routing.sets import Full
 from pointwork.router.features import Features
 from pointwork.router.offline import Logged
+from pointwork.router.policies.trees import grow
 from pointwork.router.router import text_features
 
 Array = npt.NDArray[np.float64]
@@ -84,6 +85,11 @@ def ridge(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array
     return predict
 
 
+def trees(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array]:
+    """The forest of the policy ``trees`` on every outcome."""
+    return grow([str(arm) for arm in range(quality.shape[1])], contexts, quality, seed).quality
+
+
 def network(contexts: Array, quality: Array, seed: int) -> Callable[[Array], Array]:
     """The network on every outcome."""
     from pointwork.training.policies import Lessons, Recipe, train_policy
@@ -107,6 +113,7 @@ def network_of_log(contexts: Array, quality: Array, seed: int) -> Callable[[Arra
 
 _TAUGHT: tuple[tuple[str, Predict, bool], ...] = (
     ("ridge, full information", ridge, False),
+    ("trees, full information", trees, True),
     ("network, full information", network, True),
     ("network, one arm logged per prompt", network_of_log, False),
 )
