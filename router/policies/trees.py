@@ -88,8 +88,16 @@ def grow(
     rng, nodes = np.random.default_rng(seed), _Nodes()
     looked = max(1, round(share * contexts.shape[1]))
     roots = [nodes.tree(contexts, quality, rng, leaf, looked) for _ in range(trees)]
-    whole = [np.array(column) for column in (roots, nodes.feature, nodes.threshold, nodes.left, nodes.right)]
-    return Forest(tuple(arms), contexts.shape[1], *whole, np.array(nodes.value, np.float64))
+    return Forest(
+        tuple(arms),
+        contexts.shape[1],
+        np.array(roots, np.intp),
+        np.array(nodes.feature, np.intp),
+        np.array(nodes.threshold, np.float64),
+        np.array(nodes.left, np.intp),
+        np.array(nodes.right, np.intp),
+        np.array(nodes.value, np.float64),
+    )
 
 
 class _Nodes:

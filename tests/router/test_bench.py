@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from pointwork.bench.routing import sets
 from pointwork.bench.routing.lines import apgr
-from pointwork.bench.routing.parts import roles
+from pointwork.bench.routing.parts import roles, unseen
 from pointwork.bench.routing.sets import Full, mixes
 from pointwork.bench.routing.streams import orders, stream
 from pointwork.cli.app import app
@@ -46,6 +46,26 @@ def test_a_stream_hears_only_of_the_arm_it_chose_and_notes_what_it_cost():
 def test_the_role_shock_is_survived(tmp_path: Path):
     lines = roles(tmp_path, 3, "linucb")
     assert all(0 <= line.value < 40 for line in lines)
+
+
+def test_held_out_prompts_are_judged_after_the_others_and_passed_over_where_they_are_not(tmp_path: Path):
+    folder = tmp_path / "paretobandit"
+    folder.mkdir()
+
+    def write(name: str, rewards: tuple[float, float], count: int) -> None:
+        arms = {arm: {"reward": reward, "cost": 1e-5} for arm, reward in zip("ab", rewards, strict=True)}
+        rows = [json.dumps({"prompt": f"{name} {i}", "arms": arms}) for i in range(count)]
+        (folder / name).write_text("\n".join(rows), encoding="utf-8")
+
+    write("val.jsonl", (0.2, 0.9), 60)
+    assert unseen(tmp_path, 1, "linucb") == []
+    write(sets.UNSEEN, (0.6, 0.7), 20)
+    assert sets.paretobandit(tmp_path, unseen=True).groups == ("val",) * 60 + ("test",) * 20
+    assert len(sets.paretobandit(tmp_path)) == 60
+    lines = unseen(tmp_path, 1, "linucb")
+    assert len(lines) == 10
+    # of the held-out prompts alone, and by then it knows which arm is good
+    assert all(0.67 <= found.value <= 0.7 for found in lines if "quality" in found.what)
 
 
 def test_sets_that_are_not_there_are_named(tmp_path: Path):
