@@ -15,7 +15,6 @@ from pointwork.agents.prompts import (
     NOT_SAID,
     ONE_CALL,
     OR_COMPUTE,
-    SHOWN,
     call_text,
     prompt,
     request_text,
@@ -23,6 +22,7 @@ from pointwork.agents.prompts import (
 )
 from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.spec import Agent, Example, Mode, Prepared
+from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
 from pointwork.errors import AgentError, ToolDenied, ToolError
 from pointwork.models import ChatRequest, Completion, Message
@@ -65,6 +65,9 @@ class Job:
         sure: a prepared call that accounts for less of the subtask than this is left to the model. A prepared
             answer says nothing of that and is taken at 0 only.
         small: the arm's model is a small one: its prompts stay short, as it makes nothing of descriptions.
+        advice: of earlier runs, fenced, for the prompt; gives no evidence.
+        news: what other subtasks found since it was last asked: (source, text).
+        working_tokens: of the results that a loop is shown.
     """
 
     agent: Agent
@@ -80,6 +83,9 @@ class Job:
     more_turns: int = 0
     sure: float = SURE
     small: bool = True
+    advice: Callable[[], str] = lambda: ""
+    news: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
+    working_tokens: int = 1500
 
 
 @dataclass
@@ -249,16 +255,19 @@ async def _turn(
 async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt: Attempt) -> None:
     told = "" if job.small else f"{LOOP}\n{tools_text(tools)}"
     shown = [*job.facts, *prepared.context]
-    messages = _with_examples(_prompt(job, shown, told), prepared.examples, wrapped=True)
+    opening = _with_examples(_prompt(job, shown, told), prepared.examples, wrapped=True)
+    transcript = Transcript(opening, job.working_tokens)
     last: ToolResult | None = None
     seen: set[str] = set()
     problem: str | None = None
     for number in range(job.max_turns + job.more_turns):
         if number == job.max_turns and problem:  # more turns are for who is getting on
             break
-        schema = call_schema(tools, answer=True, choices=() if last is None else last.choices)
-        completion = await job.chat(ChatRequest(messages, max_tokens=call_tokens(tools), schema=schema))
-        tool, arguments, problem = read_call(completion.text, tools)
+        offered = transcript.tools(tools)
+        schema = call_schema(offered, answer=True, choices=() if last is None else last.choices)
+        request = ChatRequest(transcript.messages(), max_tokens=call_tokens(offered), schema=schema)
+        said = (await job.chat(request)).text
+        tool, arguments, problem = read_call(said, offered)
         if tool is None and problem is None:
             attempt.text = str(arguments["text"]).strip()
             return
@@ -269,18 +278,26 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             if key in seen or handed:
                 break
             seen.add(key)
+            if tool is READ:
+                problem = transcript.read(said, arguments, _then(job, attempt))
+                continue
             last = await _try_call(job, tool, arguments, attempt) or last
             problem = attempt.calls[-1][2]
         observation = f"Error: {problem}" if problem else f"Result: {last.text if last else ''}"
-        messages = [
-            *messages,
-            Message(role="assistant", content=completion.text),
-            Message(role="user", content=f"{observation[:SHOWN]}\n{_budget(job)}Go on, or answer."),
-        ]
+        transcript.add(said, observation, _then(job, attempt))
     if last is not None and (short := short_answer(last)):
         attempt.text, attempt.computed = short, True
     else:
         attempt.text = await _answer(job, [*job.facts, *attempt.evidence], () if last is None else last.choices)
+
+
+def _then(job: Job, attempt: Attempt) -> str:
+    """What stands below a result: what others found meanwhile, what is left, what to do."""
+    news = list(job.news())
+    attempt.evidence += news
+    told = "".join(f"[{source}] {text}\n" for source, text in news)
+    found = f"Other subtasks found:\n{told}" if told else ""
+    return f"{found}{_budget(job)}Go on, or answer."
 
 
 async def _try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: Attempt) -> ToolResult | None:
@@ -330,7 +347,7 @@ def _not_said(answer: str) -> bool:
 
 def _prompt(job: Job, shown: Sequence[tuple[str, str]], told: str = "") -> list[Message]:
     instructions = f"{job.agent.instructions}\n{told}" if told else job.agent.instructions
-    return prompt(instructions, job.text, shown, _budget(job))
+    return prompt(instructions, job.text, shown, job.advice() + _budget(job))
 
 
 def _with_examples(messages: list[Message], examples: Sequence[Example], *, wrapped: bool) -> list[Message]:

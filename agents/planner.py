@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
-from pointwork.agents.prompts import plan_prompt
+from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.splitter import answer_type_of, nested_steps, split
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
@@ -44,6 +44,7 @@ class Planner:
         trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked
             wherever no agent clearly fits the whole.
         sources: what there is to look things up in; told to a model that is neither small nor trained.
+        worked: a task → tasks like it with plans that went well in earlier runs: the last of the examples.
     """
 
     capabilities: Mapping[str, str]
@@ -53,6 +54,7 @@ class Planner:
     small: bool = False
     trained: bool = False
     sources: str = ""
+    worked: Callable[[str], Worked] = lambda _: ()
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
@@ -105,7 +107,7 @@ class Planner:
 
     async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
         large = not (self.small or self.trained)
-        examples = [] if self.trained else _examples(list(self.capabilities), task)
+        examples: Worked = () if self.trained else _examples(list(self.capabilities), task, self.worked(task))
         messages = plan_prompt(self.capabilities, task, report, examples, large=large, sources=self.sources)
         one = large and not report and len(split(task, self.settings.max_subtasks)) == 1
         authors: tuple[Author, ...] = ("model", "repaired")
@@ -169,13 +171,18 @@ class Planner:
         return found, sure
 
 
-def _examples(capabilities: Sequence[str], task: str) -> list[tuple[str, list[dict[str, object]]]]:
-    """Worked examples like the task, those of the bank that need no capability which the team lacks."""
+def _examples(capabilities: Sequence[str], task: str, worked: Worked) -> Worked:
+    """Worked examples like the task: those of the bank that need no capability which the team lacks, then own."""
     rows = examples.bank("plans").nearest(task, 3 * EXAMPLES)
     fitting = [row for row in rows if all(step["capability"] in capabilities for step in row["plan"])][-EXAMPLES:]
+    own = list(worked)[-EXAMPLES:]
     if len(fitting) >= 2:
-        return [(row["ask"], row["plan"]) for row in fitting]
-    first, last = capabilities[0], capabilities[-1]
+        return [*((row["ask"], row["plan"]) for row in fitting)][len(own) :] + own
+    return _made_up(capabilities[0], capabilities[-1])[len(own) :] + own
+
+
+def _made_up(first: str, last: str) -> list[tuple[str, list[dict[str, object]]]]:
+    """Examples for a team that can nothing of what the bank's need."""
     return [
         (
             "Find the width of the gate and then double it.",
