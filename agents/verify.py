@@ -17,6 +17,8 @@ GROUNDED = 0.6
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
+_HOW_MANY = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
+
 # Arguments that are a program, or what it is tested with.
 _PROGRAM = frozenset({"code", "cases"})
 
@@ -31,7 +33,13 @@ class Check:
 
 
 def check_answer(
-    attempt: Attempt, *, question: str, answer_type: str, facts: Sequence[tuple[str, str]], needs_evidence: bool
+    attempt: Attempt,
+    *,
+    question: str,
+    answer_type: str,
+    facts: Sequence[tuple[str, str]],
+    needs_evidence: bool,
+    small: bool = False,
 ) -> list[Check]:
     """Check an attempt.
 
@@ -41,6 +49,7 @@ def check_answer(
         answer_type: as planned.
         facts: answers of earlier subtasks and recalled memory that the agent was given.
         needs_evidence: a specialist could have looked it up, so an answer out of nothing does not count.
+        small: a small model answered: how many or how much of something, it does not know by itself.
     """
     checks = [Check("type", *_typed(attempt.text, answer_type))]
     if attempt.calls:
@@ -49,7 +58,9 @@ def check_answer(
         checks.append(_arguments_grounded(attempt, question, facts))
     checks.append(_says_something(attempt.text, question))
     known = [*facts, *attempt.evidence]
-    if needs_evidence:
+    if small and not known and _HOW_MANY.search(question) and _numbers(attempt.text) - _numbers(question):
+        checks.append(Check("evidence", False, "a number that nothing was found to say"))
+    elif needs_evidence:
         checks.append(Check("evidence", bool(known), "" if known else "it rests on nothing that was found"))
         if known and not attempt.computed:
             checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))

@@ -69,3 +69,21 @@ def test_a_percentage_may_be_written_as_a_share(expression: str) -> None:
 def test_other_shares_are_made_up() -> None:
     shares = Attempt("96", [], [("calculate", {"expression": "640 * 0.45"}, None)], True)
     assert failed(shares, "Of the 640 seats, 85% were sold. How many stayed empty?") == ["arguments"]
+
+
+def test_a_small_model_knows_no_number_by_itself() -> None:
+    question = "How many gallons does the pond hold?"
+    for small, names in ((True, ["evidence"]), (False, [])):
+        checks = check_answer(
+            Attempt("1000"), question=question, answer_type="number", facts=[], needs_evidence=False, small=small
+        )
+        assert [check.name for check in checks if not check.passed] == names
+    said = check_answer(
+        Attempt("1000"),
+        question=question,
+        answer_type="number",
+        facts=[("memory:m1", "The pond holds 1000 gallons.")],
+        needs_evidence=False,
+        small=True,
+    )
+    assert all(check.passed for check in said)
