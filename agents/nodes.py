@@ -3,11 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import cache, partial
 from typing import Any, cast
 
 from langgraph.config import get_stream_writer
 from sqlalchemy import update
 
+from pointwork.agents import sharing
+from pointwork.agents.advising import advice, learn_skill
 from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
 from pointwork.agents.judge import judge
@@ -15,6 +18,7 @@ from pointwork.agents.loop import Attempt, Job, work
 from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
+from pointwork.agents.prompts import Worked
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.runs import log_check, log_plan, open_run
 from pointwork.agents.services import ArmSpec, Services
@@ -27,7 +31,7 @@ from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
 from pointwork.ledger import Account
-from pointwork.memory import Item, quoting
+from pointwork.memory import Item, quoting, timely
 from pointwork.memory.items import UNTRUSTED
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
@@ -84,7 +88,7 @@ class Nodes:
             small = not services.plans("planner") and not trained
             sources = "" if small or trained else await sources_text(context)
             able, settings = services.capabilities(), services.settings.planner
-            planner = Planner(able, fits, chat, settings, small, trained, sources)
+            planner = Planner(able, fits, chat, settings, small, trained, sources, self._worked)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
@@ -96,9 +100,15 @@ class Nodes:
                 "known": known,
             }
         log_plan(services.store, run_id, number, asked, plan, started)
+        sharing.begin(services, run_id, asked, plan)
         services.store.flush()
         _emit("plan", run_id=run_id, plan=plan.as_json(), again=again, task=state["task"], asked=asked)
         return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known, "asked": asked}
+
+    def _worked(self, task: str) -> Worked:
+        """Tasks like one with the plans that went well, for the planner's model."""
+        services = self.services
+        return services.skills.like(task, list(services.capabilities())) if services.settings.memory.skills else ()
 
     async def work(self, payload: dict[str, Any]) -> Update:
         """Do one subtask once, on the arm that the router picks; or go on with what an earlier process began."""
@@ -123,6 +133,13 @@ class Nodes:
         shown = {source for source, _ in facts}  # a turn of the thread stands in memory too
         fitting = (item for item in recall.items if item.score >= RELEVANT and item.source not in shown)
         facts += [[f"memory:{item.id}", _shown(item)] for item in fitting]
+        # of outsiders only the texts themselves, which the run's taint follows
+        trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
+        facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
+        needs = [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
+        has = [text for source, text in facts if source.startswith("answer:")]
+        shared = sharing.read(services.in_hand(run_id), key, question, needs, known=has)
+        facts += [list(piece) for piece in shared]
         take_in(services.store, run_id, (source for source, _ in facts))
         tried: Try = {
             "key": key,
@@ -165,6 +182,7 @@ class Nodes:
                 computed=attempt.computed,
             )
             take_in(services.store, run_id, (source for source, _ in attempt.evidence))
+            sharing.offer(services, run_id, key, question, attempt.text)
         tried = updated(tried, usd=to_usd(sum(spent)), seconds=time.time() - started)
         if arm.mode == "agentic" and tried["status"] in ("done", "error"):
             self.turns.took(arm.agent.name, len(spent))
@@ -220,7 +238,9 @@ class Nodes:
         caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], name, arm.agent.name)
         context = services.tool_context(payload["root"], payload["thread"])
         price = services.models.client(arm.role).price
-        limited = services.in_hand(payload["run_id"]).limited
+        hand = services.in_hand(payload["run_id"])
+        needs = [f"{payload['key'].partition('.')[0]}.{need}" for need in subtask.needs]
+        limited = hand.limited
         shaped = services.settings.run
         most = shaped.max_turns
         learned = shaped.turn_limits == "learned" and arm.mode == "agentic"
@@ -253,6 +273,9 @@ class Nodes:
             small=services.is_small(arm.role),
             max_turns=turns,
             more_turns=more,
+            advice=cache(partial(advice, services, arm.role, payload["run_id"], name, question)),
+            working_tokens=services.settings.memory.working_tokens,
+            news=lambda: sharing.read(hand, payload["key"], question, needs, fresh=True),
         )
 
     async def verify(self, state: State) -> Update:
@@ -273,6 +296,7 @@ class Nodes:
             tried = updated(tried, checked=True)
             checked[key] = tried
             self._learn(tried)
+            sharing.settle(services.in_hand(state.get("run_id", "")), tried)
             worked = [tool for tool, _, error in tried["calls"] if error is None]
             if tried["status"] == "ok" and worked:
                 name, asked = f"{key}#{tried['attempt']}", by_id[tried["subtask"]].text
@@ -325,6 +349,7 @@ class Nodes:
         """Put the answers together, store the result, remember it."""
         services = self.services
         result = build_result(services, state)
+        sharing.end(services.in_hand(result.run_id))
         services.let_go(result.run_id)
         with services.store.write() as connection:
             connection.execute(
@@ -342,6 +367,7 @@ class Nodes:
                 title=title,
                 thread=state.get("thread"),
             )
+        learn_skill(services, result)
         _emit("answer", result=result.as_json())
         return {
             "text": result.text,
