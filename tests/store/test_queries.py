@@ -43,6 +43,15 @@ ROWS: dict[str, dict[str, Any]] = {
     },
     "memory_segments": {"first": 1, "last": 2, "docs": 2, "numbers": b"\0\xff", "codes": b"c", "vectors": b"v"},
     "memory_postings": {"token": "wagon", "segment": 1, "docs": 1, "data": b"\0\0\2"},
+    "facts": {
+        "id": "f", "key": "gate code", "head": "code", "tail": "gate", "subject": "the gate", "relation": "code",
+        "value": "4711", "valid_from": 1.0, "trust": "user", "created": 1.0,
+    },
+    "fact_sources": {"fact_id": "f", "source": "m1"},
+    "skills": {
+        "id": "s", "shape": "lookup, math", "examples": [{"task": "t", "plan": []}], "sources": ["r"],
+        "created": 1.0, "updated": 1.0,
+    },
     "playbook": {"id": "p", "section": "s", "text": "x", "state": "live", "created": 1.0, "updated": 1.0},
     "models": {"id": "v", "role": "planner", "version": "1", "base": "b", "state": "live", "created": 1.0},
     "router_versions": {
