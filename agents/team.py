@@ -73,9 +73,8 @@ class Team:
         self.root = None if root is None else checked_root(root)
         self.settings = settings
         chosen = builtin_agents(settings) if agents is None else list(agents)
-        self.services = Services(
-            chosen, settings, self.store, Models(settings, self.store, models), Memory(self.store)
-        )
+        memory = Memory(self.store, encoder=settings.encoder)
+        self.services = Services(chosen, settings, self.store, Models(settings, self.store, models), memory)
         self.memory = self.services.memory
         self.router = self.services.router
         self._worker = BackgroundLoop()

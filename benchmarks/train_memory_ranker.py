@@ -1,7 +1,9 @@
-"""Remake memory's re-ranker, src/pointwork/memory/ranker.npz.
+"""Remake memory's re-ranker, memory/ranker.npz, and that of tier High, memory/ranker_high.npz.
 
     python benchmarks/train_memory_ranker.py features DATA /tmp/features.npz     # where pointwork is installed
     python benchmarks/train_memory_ranker.py train /tmp/features.npz             # where torch is (CPU, 3 minutes)
+    python benchmarks/train_memory_ranker.py deep DATA /tmp/deep.npz             # with the extra embed, after these
+    python benchmarks/train_memory_ranker.py train /tmp/deep.npz
 
 Trained on LoCoMo's dialogues 0-7 (turns) and the first 50 questions of the Hotpot file (documents); what else is in
 these files is not looked at. For each question its candidates as recall finds them, one row of features each; two
@@ -16,23 +18,27 @@ from typing import Any
 
 import numpy as np
 
-PACKAGE = Path(__file__).parents[1] / "memory" / "ranker.npz"
+PACKAGE = Path(__file__).parents[1] / "memory"
 LEFT_OUT = 0.12  # probability that a module's features are left out of a question
 SEEDS = 5
 
 
 def main() -> None:
-    """Make the features, or train on them."""
+    """Make the features (``deep``: of tier High), or train on them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("features", "train"))
+    parser.add_argument("what", choices=("features", "deep", "train"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=PACKAGE)
     given = parser.parse_args()
     if given.what == "features":
         np.savez_compressed(given.paths[1], **features(given.paths[0]))
+    elif given.what == "deep":
+        np.savez_compressed(given.paths[1], **deep_features(given.paths[0]))
     else:
-        np.savez_compressed(given.out, **train_all(dict(np.load(given.paths[0]))))
-        print(f"{given.out}: {given.out.stat().st_size / 1e3:.0f} kB")
+        data = dict(np.load(given.paths[0]))
+        out = given.out / ("ranker_high.npz" if "deep_rows" in data else "ranker.npz")
+        np.savez_compressed(out, **train_all(data))
+        print(f"{out}: {out.stat().st_size / 1e3:.0f} kB")
 
 
 def features(data: Path) -> dict[str, Any]:
@@ -61,10 +67,35 @@ def features(data: Path) -> dict[str, Any]:
     return found
 
 
+def deep_features(data: Path) -> dict[str, Any]:
+    """The same of the turns that tier High reads closely: those that Mid's ranker puts first."""
+    from pointwork.bench.memory_sets import locomo
+    from pointwork.memory import Memory, features, high
+
+    found: dict[str, Any] = {"deep_columns": high.COLUMNS}
+    found.update({f"group_{name}": sorted(columns) for name, columns in {**features.GROUPS, **high.GROUPS}.items()})
+    rows: list[Any] = []
+    labels: list[bool] = []
+    ends: list[int] = []
+    for number, one in enumerate(locomo(data)[:8]):
+        print(f"dialogue {number}: {len(one.questions)} questions", flush=True)
+        memory = Memory(encoder="minilm")
+        memory.add_many(one.entries)
+        for question in one.questions:
+            view, numbers = memory.measured(question.text, now=one.now)
+            chosen, deep = numbers["deep"]
+            rows.append(deep)
+            labels.extend(view.known[n].item.source in question.gold for n in chosen)
+            ends.append(len(labels))
+    return {**found, "deep_rows": np.concatenate(rows), "deep_labels": labels, "deep_ends": ends}
+
+
 def train_all(data: dict[str, Any]) -> dict[str, Any]:
-    """Both networks as arrays."""
+    """The networks as arrays."""
     made: dict[str, Any] = {}
-    for kind in ("turn", "document"):
+    for kind in ("turn", "document", "deep"):
+        if f"{kind}_rows" not in data:
+            continue
         columns = data[f"{kind}_columns"].tolist()
         groups = [
             [columns.index(name) for name in data[key].tolist() if name in columns]

@@ -1,6 +1,7 @@
 """Learn the tool index's strict ranking from the development half of Seal-Tools; writes tools/ranker.json.
 
     python benchmarks/train_tool_ranker.py --data DIR
+    python benchmarks/train_tool_ranker.py --data DIR --encoder minilm      # tools/ranker_minilm.json
 
 Prints recall and completeness in five-fold cross-validation. The test half is not read.
 """
@@ -19,16 +20,18 @@ from pointwork.tools.index import ToolIndex
 from pointwork.tools.ranker import FEATURES
 from pointwork.tools.requests import read_request
 
-OUT = Path(__file__).resolve().parents[1] / "tools" / "ranker.json"
+OUT = Path(__file__).resolve().parents[1] / "tools"
 FOLDS = 5
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    folder = parser.parse_args().data
+    parser.add_argument("--encoder", choices=("static", "minilm"), default="static")
+    given = parser.parse_args()
+    folder, out = given.data, OUT / ("ranker.json" if given.encoder == "static" else "ranker_minilm.json")
     tools, asked = seal_tools(folder, "dev")
-    index = ToolIndex(tools)
+    index = ToolIndex(tools, embedder=given.encoder)
     names = [tool["name"] for tool in tools]
     rows: list[tuple[Any, Any, Any, list[str]]] = []
     for request, wanted in asked:
@@ -52,10 +55,10 @@ def main() -> None:
     print(f"cross-validated on dev: R@5 {np.mean(recall):.3f}, C@5 {np.mean(complete):.3f}")
     model = _fit(rows)
     weights = {name: round(float(value), 4) for name, value in zip(FEATURES, model.coef_[0], strict=True)}
-    OUT.write_text(
+    out.write_text(
         json.dumps({"weights": weights, "intercept": round(float(model.intercept_[0]), 4)}, indent=1) + "\n"
     )
-    print(f"wrote {OUT}")
+    print(f"wrote {out}")
 
 
 def _fit(rows: list[Any]) -> Any:

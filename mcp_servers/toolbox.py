@@ -18,8 +18,8 @@ INSTRUCTIONS = "You are a helpful assistant that uses tools of other programs. A
 class Toolbox:
     """Foreign tools, found by request. Servers are asked what they have when a subtask first may need them."""
 
-    def __init__(self, hub: Hub, store: Store | None = None) -> None:
-        self._hub, self._store = hub, store
+    def __init__(self, hub: Hub, store: Store | None = None, encoder: str = "auto") -> None:
+        self._hub, self._store, self._encoder = hub, store, encoder
         self._index: ToolIndex | None = None
         self._of: list[tuple[str, str]] = []
 
@@ -28,7 +28,7 @@ class Toolbox:
         tools = await self._hub.tools()
         known = [(tool.name, tool.description) for tool in tools]
         if self._index is None or known != self._of:
-            self._index, self._of = ToolIndex(tools, store=self._store), known
+            self._index, self._of = ToolIndex(tools, store=self._store, embedder=self._encoder), known
         return self._index
 
     async def prepare(self, text: str, _: ToolContext) -> Prepared:
@@ -74,4 +74,4 @@ _none = Tool(
 def foreign_agents(settings: Settings, store: Store) -> tuple[Sequence[Agent], Hub]:
     """The agents for ``[mcp.*]`` of a configuration, and the hub to close at the end."""
     hub = Hub(dict(settings.mcp), store)
-    return [Toolbox(hub, store).agent()], hub
+    return [Toolbox(hub, store, settings.encoder).agent()], hub

@@ -173,6 +173,7 @@ class Episodic:
 
     def delete(self, condition: ColumnElement[bool]) -> int:
         """Delete all rows that fulfil a condition; returns how many entries went."""
+        from pointwork.memory.encoded import forget
         from pointwork.memory.facts import forget_sources
         from pointwork.memory.segments import erase, segments_cover
         from pointwork.memory.words import row_words
@@ -189,6 +190,7 @@ class Episodic:
                 # the mark first: its serial number is above those that go
                 connection.execute(insert(table), [_tombstone(serials)])
                 connection.execute(delete(table).where(table.c.serial.in_(serials)))
+                forget(connection, serials)
                 indexed = [row for row in gone if row["serial"] <= covered and row["layer"] in INDEXED]
                 erase(connection, {row["serial"]: row_words(row)[0] for row in indexed})
                 forget_sources(connection, [row["id"] for row in gone])

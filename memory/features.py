@@ -110,7 +110,7 @@ def _columns(*columns: object) -> Floats:
     return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
 
 
-def _ranks(values: Floats) -> Floats:
+def ranks(values: Floats) -> Floats:
     """How many are higher; equals have the same."""
     return (len(values) - np.searchsorted(np.sort(values), values, "right")).astype(np.float32)
 
@@ -134,11 +134,11 @@ def _common(view: View, meaning: bool) -> Floats:
         total / ideal,
         own / most,
         own / ideal,
-        np.log1p(_ranks(total)),
+        np.log1p(ranks(total)),
         near,
         body,
         body - body.max(initial=-1),
-        1 / (1 + _ranks(body)),
+        1 / (1 + ranks(body)),
         view.first - view.first.max(initial=0),
         held.sum(axis=1) / mass,
         held.max(axis=1, initial=0.0) / 8,

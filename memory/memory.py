@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, select
 
 from pointwork.errors import UsageError
+from pointwork.extras import encoder_installed
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
 from pointwork.memory.items import Cost, Item, Recall, item_of
-from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, available_tiers, load
-from pointwork.memory.policy import DEFAULT, ROLE, StaticTiers, TierPolicy, TierRequest
+from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, load
+from pointwork.memory.policy import DEFAULT, ENCODED, ROLE, StaticTiers, TierPolicy, TierRequest
 from pointwork.store import Store, open_store
 from pointwork.store.tables import memory_items, memory_usage, models
 from pointwork.text import count_tokens_estimate, tokenize
 
 if TYPE_CHECKING:
     from pointwork.embedding import Embedder
+    from pointwork.memory.encoded import Encoded
     from pointwork.memory.facts import Facts
     from pointwork.memory.index import Index
     from pointwork.memory.texts import Texts
@@ -40,22 +42,37 @@ class Memory:
     Args:
         store: an SQLAlchemy URL, an open ``Store``, or None for one in memory. What is missing is created.
         tiers: how recall works unless told otherwise: one tier for all modules (``"low"``), module -> tier, or a
-            policy that picks them per question. None: what ``train tiers`` made live in this store, else Mid.
-        embedder: turns texts into vectors for the tiers that use them; None: the static one of the package.
+            policy that picks them per question. None: what ``train tiers`` made live in this store, else High where
+            there is an encoder for it, else Mid.
+        embedder: turns texts into vectors for the index; None: the static one of the package.
+        encoder: reads the best candidates closely at tier High: ``minilm`` (extra ``embed``), ``static`` (none: no
+            module has a High), an ``Embedder``; None or ``auto`` takes MiniLM where the extra is installed.
 
     Raises:
         ConfigError: the URL is not one of a supported database.
         StoreError: the store can not be opened.
-        UsageError: a tier that is not there.
+        UsageError: a tier that is not there, or an unknown word for the encoder.
+        ImportError: ``minilm`` without the extra.
     """
 
     def __init__(
-        self, store: str | Store | None = None, *, tiers: Tiers | None = None, embedder: "Embedder | None" = None
+        self,
+        store: str | Store | None = None,
+        *,
+        tiers: Tiers | None = None,
+        embedder: "Embedder | None" = None,
+        encoder: "Embedder | str | None" = None,
     ) -> None:
         self.store = open_store(store)
         self._embedder = embedder
+        self._encoded: Encoded | None = None
+        if encoder_installed() or encoder not in (None, "auto"):
+            from pointwork.memory.encoded import encoded_by
+
+            self._encoded = encoded_by(self.store, encoder)
         self._rows = Episodic(self.store)
-        self._policy = _policy(DEFAULT if tiers is None else tiers)
+        default = ENCODED if self._encoded else DEFAULT
+        self._policy = self._checked(default if tiers is None else tiers)
         if tiers is None:
             self._policy = _promoted(self.store) or self._policy
         self._found: tuple[Index, Texts] | None = None
@@ -253,11 +270,11 @@ class Memory:
         registry = load()
         with self._lock:
             index, texts = self._synced()
-            policy = self._policy if tiers is None else _policy(tiers)
-            there, look = registry.available(), lambda: index.glance(asked.tokens)
+            policy = self._policy if tiers is None else self._checked(tiers)
+            there, look = self._available(), lambda: index.glance(asked.tokens)
             request = TierRequest(question, k, budget_tokens, None, there, len(index), look)
-            chosen = _chosen(policy.choose(request), registry)
-            found = Work(asked, Resources(index, texts), registry, chosen).run()
+            chosen = self._chosen(policy.choose(request), registry)
+            found = Work(asked, Resources(index, texts, encoded=self._encoded), registry, chosen).run()
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
         text = "\n".join(part for part in (known.text, found.text) if part)
@@ -280,11 +297,12 @@ class Memory:
         with self._lock:
             index, _ = self._synced()
             glance = index.glance(tokenize(question))
-            return TierRequest(question, k, budget_tokens, None, available_tiers(), len(index), look=lambda: glance)
+            return TierRequest(question, k, budget_tokens, None, self._available(), len(index), look=lambda: glance)
 
     def measured(self, question: str, now: float) -> "tuple[View, dict[str, Any]]":
         """A question's candidates with the numbers that the re-ranker sees: to train it, and to explain it."""
         from pointwork.memory import features
+        from pointwork.memory.high import deep_rows
         from pointwork.memory.view import View
 
         with self._lock:
@@ -295,7 +313,10 @@ class Memory:
             kinds = [view.is_document(n) for n in range(len(view.known))]
             turns = features.turn_features(view, now) if kinds and not all(kinds) else None
             documents = features.document_features(view, now) if any(kinds) else None
-        return view, {"turn": turns, "document": documents}
+            found: dict[str, Any] = {"turn": turns, "document": documents}
+            if self._encoded and turns is not None:
+                found["deep"] = deep_rows(view, self._encoded, turns, now)
+        return view, found
 
     def _synced(self) -> "tuple[Index, Texts]":
         if self._found is None:
@@ -309,7 +330,27 @@ class Memory:
         index.sync()
         self._unwritten = 0
         texts.expect(index.dropped)
+        if self._encoded:
+            self._encoded.expect(index.dropped)
         return self._found
+
+    def _available(self) -> dict[Module, tuple[Tier, ...]]:
+        return load().available(encoder=self._encoded is not None)
+
+    def _checked(self, tiers: Tiers) -> TierPolicy:
+        """A policy; tiers that are named are checked."""
+        if isinstance(tiers, str):
+            return StaticTiers(load().spread(tiers, encoder=self._encoded is not None))
+        if isinstance(tiers, Mapping):
+            self._chosen(tiers, load())
+            return StaticTiers(tiers)
+        return tiers
+
+    def _chosen(self, tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:
+        """A tier for each module: the chosen one, else its cheapest."""
+        chosen: dict[Module, Tier] = {module: there[0] for module, there in registry.available().items()}
+        chosen.update(registry.check(m, tier, encoder=self._encoded is not None) for m, tier in tiers.items())
+        return chosen
 
     def _log(self, recall: Recall, question: str, run_id: str | None, subtask: str | None) -> None:
         self.store.append(
@@ -337,14 +378,6 @@ def _question(text: str, k: int, budget_tokens: int, thread: str | None, now: fl
     return Question(text, tuple(tokenize(text)), k, budget_tokens, thread, now)
 
 
-def _policy(tiers: Tiers) -> TierPolicy:
-    if isinstance(tiers, str | Mapping):
-        policy = StaticTiers(tiers)
-        _chosen(policy.tiers, load())
-        return policy
-    return tiers
-
-
 def _promoted(store: Store) -> TierPolicy | None:
     """The learned policy that is live in a store."""
     query = select(models.c.metrics).where(models.c.role == ROLE, models.c.state == "live")
@@ -354,13 +387,6 @@ def _promoted(store: Store) -> TierPolicy | None:
     from pointwork.memory.learned import NetworkTiers
 
     return NetworkTiers.from_json(row["metrics"] or {})
-
-
-def _chosen(tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:
-    """A tier for each module: the chosen one, else its cheapest."""
-    chosen: dict[Module, Tier] = {module: there[0] for module, there in registry.available().items()}
-    chosen.update(registry.check(module, tier) for module, tier in tiers.items())
-    return chosen
 
 
 def _where(**labels: str | None) -> ColumnElement[bool] | None:

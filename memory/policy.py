@@ -51,6 +51,7 @@ class TierRequest:
 
 # What recall does unless told otherwise, until a learned policy has proved its gain: all that needs no model.
 DEFAULT = "mid"
+ENCODED = "high"  # the same where there is a sentence encoder
 
 
 # Under this name the table ``models`` has the learned policies of a store; the live one is what recall does.
@@ -72,8 +73,9 @@ class StaticTiers:
         tiers: one tier for all modules, or module -> tier. Names are checked when they are used.
     """
 
-    def __init__(self, tiers: str | Mapping[str, str] = "low") -> None:
-        self.tiers: dict[str, str] = dict.fromkeys(MODULES, tiers) if isinstance(tiers, str) else dict(tiers)
+    def __init__(self, tiers: str | Mapping[str, str] | Mapping[Module, Tier] = "low") -> None:
+        named = dict.fromkeys(MODULES, tiers) if isinstance(tiers, str) else tiers
+        self.tiers: dict[str, str] = {module: tier for module, tier in named.items()}
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return self.tiers

@@ -8,13 +8,16 @@ and lightly to be probabilities.
 import functools
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.memory import features
 from pointwork.memory.view import View
+
+if TYPE_CHECKING:
+    from pointwork.memory.high import Closer
 
 Floats = NDArray[np.float32]
 _CLIP = 5.0  # deviations; what is further out was never seen in training
@@ -34,7 +37,7 @@ class Network:
     b3: Floats
     line: Floats
 
-    def scores(self, rows: Floats) -> Floats:
+    def scores(self, rows: features.Floats) -> Floats:
         """One score per row; features that are not there (NaN) count as average."""
         inputs = np.nan_to_num(np.clip((rows - self.mean) / self.spread, -_CLIP, _CLIP), nan=0.0)
         hidden = np.maximum(np.einsum("nf,shf->snh", inputs, self.w1, optimize=True) + self.b1[:, None], 0)
@@ -44,7 +47,11 @@ class Network:
 
 
 def ranked(
-    view: View, now: float, without: frozenset[str] = frozenset(), metered: features.Metered | None = None
+    view: View,
+    now: float,
+    without: frozenset[str] = frozenset(),
+    metered: features.Metered | None = None,
+    closer: "Closer | None" = None,
 ) -> Floats:
     """The score of each candidate.
 
@@ -53,6 +60,7 @@ def ranked(
         now: from where "yesterday" is seen.
         without: modules that work at tier Low: their features are left out.
         metered: module -> a context that measures its work.
+        closer: what reads the best turns closely, for modules that work at tier High.
     """
     if not view.known:
         return np.zeros(0, np.float32)
@@ -60,7 +68,10 @@ def ranked(
     scores = np.zeros(len(document), np.float32)
     turns, documents = networks()
     if not document.all():
-        scores = turns.scores(features.turn_features(view, now, without, metered))
+        rows = features.turn_features(view, now, without, metered)
+        scores = turns.scores(rows)
+        if closer is not None:
+            scores = closer.scores(rows, scores, ~document)
     if document.any():
         scores = np.where(
             document, documents.scores(features.document_features(view, now, without, metered)), scores
@@ -71,13 +82,20 @@ def ranked(
 @functools.cache
 def networks() -> tuple[Network, Network]:
     """For turns and for documents."""
-    path = resources.files("pointwork.memory") / "ranker.npz"
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-        arrays: dict[str, Any] = {name: data[name] for name in data.files}
-    for kind, columns in (("turn", features.TURN), ("document", features.DOCUMENT)):
-        assert tuple(arrays.pop(f"{kind}_columns").tolist()) == columns, f"ranker.npz is of other features: {kind}"
-    made = [
-        Network(**{name.removeprefix(f"{kind}_"): array for name, array in arrays.items() if name.startswith(kind)})
-        for kind in ("turn", "document")
-    ]
-    return made[0], made[1]
+    return _read("ranker.npz", "turn", features.TURN), _read("ranker.npz", "document", features.DOCUMENT)
+
+
+@functools.cache
+def deep_network() -> Network:
+    """For turns that a sentence encoder has read."""
+    from pointwork.memory.high import COLUMNS
+
+    return _read("ranker_high.npz", "deep", COLUMNS)
+
+
+def _read(file: str, kind: str, columns: tuple[str, ...]) -> Network:
+    path = resources.files("pointwork.memory") / file
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
+        there = tuple(data[f"{kind}_columns"].tolist())
+        assert there == columns, f"{file} is of other features: benchmarks/train_memory_ranker.py remakes it"
+        return Network(**{name: data[f"{kind}_{name}"] for name in Network.__dataclass_fields__})

@@ -11,6 +11,7 @@ from pointwork.memory.modules import BOOSTERS, Candidate, Meter, Module, Questio
 from pointwork.memory.timely import first
 
 if TYPE_CHECKING:
+    from pointwork.memory.high import Closer
     from pointwork.memory.texts import Known
     from pointwork.memory.view import View
 
@@ -111,7 +112,7 @@ class Work:
             if module not in without:
                 with self.metered(module) as meter:
                     given.append(self._registry.looker(module, tiers[module]).look(view, meter) or ())
-        scores = ranked(view, question.now, without, self.metered)
+        scores = ranked(view, question.now, without, self.metered, self._closer(view))
         if question.thread is not None:
             scores = scores + np.array([_OWN_THREAD * (k.item.thread == question.thread) for k in view.known])
         scores = scores + self._rules(view, without)
@@ -127,6 +128,15 @@ class Work:
             if int(view.places[n]) in view.mentioned:
                 self.why[item.id] = {**self.why[item.id], "mention": 1.0}
         return items
+
+    def _closer(self, view: "View") -> "Closer | None":
+        """What reads the best candidates closely, if filter or topic want it."""
+        modules = [m for m in ("filter", "topic") if self._registry.needs_encoder(m, self._tiers[m])]
+        if not modules or self._resources.encoded is None:
+            return None
+        from pointwork.memory.high import Closer
+
+        return Closer(view, self._resources.encoded, modules, self.metered)
 
     def _rules(self, view: "View", without: frozenset[str]) -> "list[float]":
         """What Low's rules give: for modules that work at Low, and the rules of time for documents."""

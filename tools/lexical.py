@@ -38,6 +38,7 @@ class Lexicon:
         weights: of the fields.
         surface: the same documents' words as they stand there: they may stand for words of a request.
         embedder: says which words are near.
+        kept: the same, for the documents' words; None: ``embedder``.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Lexicon:
         weights: Mapping[str, float],
         surface: Counter[str],
         embedder: Embedder,
+        kept: Embedder | None = None,
     ) -> None:
         self.size = len(next(iter(fields.values())))
         found: dict[str, tuple[array[int], array[float]]] = {}
@@ -76,7 +78,9 @@ class Lexicon:
         self._embedder = embedder
         self._words = [word for word, _ in surface.most_common(MOST_WORDS) if len(word) > 2]
         self._stems = [(tokenize(word) or [word])[0] for word in self._words]
-        self._vectors = embedder.embed(self._words) if self._words else np.zeros((0, embedder.dims), np.float32)
+        self._vectors = (
+            (kept or embedder).embed(self._words) if self._words else np.zeros((0, embedder.dims), np.float32)
+        )
         self._near: dict[str, list[tuple[str, float]]] = {}
 
     def idf(self, token: str) -> float:

@@ -160,7 +160,8 @@ class Manager:
     def find(self, request: str, k: int = 3) -> list[Tool]:
         """Live tools that fit a request, best first."""
         tools = self.tools()
-        return [hit.tool for hit in ToolIndex(tools).search(request, k=k)] if tools else []
+        # a few tools, looked through anew each time: not worth an encoder's second
+        return [hit.tool for hit in ToolIndex(tools, embedder="static").search(request, k=k)] if tools else []
 
     def approve(self, name: str) -> None:
         """A person agrees to what waits under a name."""

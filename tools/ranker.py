@@ -82,11 +82,11 @@ def _standard(scores: Floats) -> Floats:
 
 
 @cache
-def learned() -> dict[str, Any]:
-    """The strict way's weights: ``weights`` by feature and ``intercept``."""
-    text = (resources.files("pointwork.tools") / "ranker.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+def learned(encoded: bool) -> tuple[Floats, np.float32]:
+    """The strict way's weights, in the order of ``FEATURES``, and intercept, for meaning by an encoder or not."""
+    file = "ranker_minilm.json" if encoded else "ranker.json"
+    found: dict[str, Any] = json.loads((resources.files("pointwork.tools") / file).read_text(encoding="utf-8"))
+    return np.array([found["weights"][name] for name in FEATURES], np.float32), np.float32(found["intercept"])
 
 
 class Ranker:
@@ -95,6 +95,7 @@ class Ranker:
     Args:
         lexicon: of the index.
         names, descriptions, others: tokens of each tool's name, description, and parameters with results.
+        encoded: whether meaning is a sentence encoder's.
     """
 
     def __init__(
@@ -103,7 +104,10 @@ class Ranker:
         names: Sequence[frozenset[str]],
         descriptions: Sequence[frozenset[str]],
         others: Sequence[frozenset[str]],
+        *,
+        encoded: bool = False,
     ) -> None:
+        self._encoded = encoded
         self._lexicon, self._names, self._descriptions, self._others = lexicon, names, descriptions, others
 
     def scores(self, signals: Signals) -> Floats:
@@ -114,8 +118,8 @@ class Ranker:
         if firm <= 0:
             return scores
         candidates, features = self.features(signals)
-        weights = np.array([learned()["weights"][name] for name in FEATURES], np.float32)
-        chance = 1 / (1 + np.exp(-(features @ weights + np.float32(learned()["intercept"]))))
+        weights, intercept = learned(self._encoded)
+        chance = 1 / (1 + np.exp(-(features @ weights + intercept)))
         scores: Floats = np.float32(1 - firm) * positive(scores)
         scores[candidates] += np.float32(firm) * (chance / max(float(chance.max()), 1e-9))
         return scores

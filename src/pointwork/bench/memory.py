@@ -6,42 +6,55 @@ from pathlib import Path
 from pointwork.bench import memory_budget, memory_poison
 from pointwork.bench.memory_rows import Row, filled, held, plain_bm25, row_of
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
+from pointwork.sentences import encoder as sentence_encoder
 from pointwork.text import tokenize
 
 KS = (5, 10, 20)
 PARTS = ("locomo", "hotpot", "budget", "poison", "tiers")
 
 
-def measure(data: Path, parts: Sequence[str] = PARTS, limit: int | None = None) -> Iterator[Row]:
+def measure(
+    data: Path, parts: Sequence[str] = PARTS, limit: int | None = None, encoder: str = "auto"
+) -> Iterator[Row]:
     """The rows of the report, as they are ready.
 
     Args:
         data: folder of the benchmark data.
         parts: which of ``PARTS``.
         limit: at most so many questions of each dialogue; None: all.
+        encoder: of tier High, as ``Memory`` takes it: ``auto``, ``static`` or ``minilm``.
 
     Raises:
         UsageError: a file of the data can not be read.
+        ImportError: ``minilm`` without the extra ``embed``.
     """
     if "locomo" in parts:
-        yield from _locomo(locomo(data), limit)
+        yield from _locomo(locomo(data), limit, encoder)
     if "hotpot" in parts:
-        yield from _hotpot(hotpot(data), limit)
+        yield from _hotpot(hotpot(data), limit, encoder)
     if "budget" in parts:
-        yield from memory_budget.measure(locomo(data)[TRAINED:], limit)
+        yield from memory_budget.measure(locomo(data)[TRAINED:], limit, encoder)
     if "poison" in parts:
-        yield from memory_poison.measure(locomo(data), limit)
+        yield from memory_poison.measure(locomo(data), limit, encoder)
     if "tiers" in parts:
         from pointwork.bench import memory_tiers
 
         yield from memory_tiers.measure(data, limit)
 
 
-def _locomo(sets: list[Set], limit: int | None) -> Iterator[Row]:
-    for system, tiers in (("BM25", None), ("all Low", "low"), ("default (Mid)", None)):
+def systems(encoder: str) -> list[tuple[str, str | None]]:
+    """What is compared, with the tiers of each: with an encoder, Mid is no longer the default."""
+    found: list[tuple[str, str | None]] = [("BM25", None), ("all Low", "low")]
+    if sentence_encoder(encoder) is None:
+        return [*found, ("default (Mid)", None)]
+    return [*found, ("all Mid", "mid"), ("default (High)", None)]
+
+
+def _locomo(sets: list[Set], limit: int | None, encoder: str) -> Iterator[Row]:
+    for system, tiers in systems(encoder):
         rows: list[tuple[int, str, list[float]]] = []
         for number, one in enumerate(sets):
-            memory = filled(one) if system != "BM25" else None
+            memory = filled(one, encoder=encoder) if system != "BM25" else None
             index = plain_bm25(one) if memory is None else None
             for question in one.questions[:limit]:
                 if index is not None:
@@ -60,10 +73,10 @@ def _locomo(sets: list[Set], limit: int | None) -> Iterator[Row]:
         yield row_of("locomo", system, "all dialogues", names, [row[2] for row in rows])
 
 
-def _hotpot(one: Set, limit: int | None) -> Iterator[Row]:
+def _hotpot(one: Set, limit: int | None, encoder: str) -> Iterator[Row]:
     names = ["R@5", "C@5", "C@10"]
-    for system, tiers in (("BM25", None), ("all Low", "low"), ("default (Mid)", None)):
-        memory = filled(one) if system != "BM25" else None
+    for system, tiers in systems(encoder):
+        memory = filled(one, encoder=encoder) if system != "BM25" else None
         index = plain_bm25(one)
         rows: list[list[float]] = []
         for question in one.questions[:limit]:

@@ -16,7 +16,7 @@ _K = 40  # items that may be shown
 _NAMES = ("recall", "answering", "words", "tokens")
 
 
-def measure(sets: list[Set], limit: int | None) -> Iterator[Row]:
+def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterator[Row]:
     """Rows per system and budget.
 
     ``recall`` counts a piece of evidence whose id stands in the text with its likeliest sentence or more,
@@ -26,9 +26,9 @@ def measure(sets: list[Set], limit: int | None) -> Iterator[Row]:
     systems = ("BM25, whole turns", "default, summary Low", "default")
     full: list[list[float]] = []
     rows: dict[tuple[str, int], list[list[float]]] = {}
-    target = round((1 - SAVED) * _plain_top(sets, limit))
+    target = round((1 - SAVED) * _plain_top(sets, limit, encoder))
     for one in sets:
-        memory, index = filled(one), plain_bm25(one)
+        memory, index = filled(one, encoder=encoder), plain_bm25(one)
         entries = {entry.source: entry for entry in one.entries}
         everything = sum(count_tokens_estimate(line_of(e)) + 1 for e in one.entries)
         for question in one.questions[:limit]:
@@ -69,11 +69,11 @@ def line_of(entry: Entry) -> str:
     return f"{entry.speaker}: {entry.text}"
 
 
-def _plain_top(sets: list[Set], limit: int | None) -> float:
+def _plain_top(sets: list[Set], limit: int | None, encoder: str) -> float:
     """Mean tokens of the best 20 turns as plain lines."""
     found: list[int] = []
     for one in sets:
-        memory = filled(one)
+        memory = filled(one, encoder=encoder)
         entries = {entry.source: entry for entry in one.entries}
         for question in one.questions[:limit]:
             items = memory.recall(question.text, k=20, now=one.now).items

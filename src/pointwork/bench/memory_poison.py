@@ -10,13 +10,14 @@ from pointwork.bench.memory_rows import Row, filled, held, row_of
 from pointwork.bench.memory_sets import TRAINED, Question, Set
 from pointwork.memory import Entry
 from pointwork.memory.playbook import LIVE, Playbook
+from pointwork.sentences import encoder as sentence_encoder
 from pointwork.text import count_tokens_estimate
 
 HONEST, INJECTED = 2000, 200
 KS = (5, 10, 20)
 
 
-def measure(sets: list[Set], limit: int | None) -> Iterator[Row]:
+def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterator[Row]:
     """Recall of honest evidence with and without injected items, and what became of these.
 
     ``shown`` counts the injected items that stand in a text that a model sees, ``unfenced`` those of them outside
@@ -24,7 +25,8 @@ def measure(sets: list[Set], limit: int | None) -> Iterator[Row]:
     """
     one = joined(sets)
     bad = injected(INJECTED, one)
-    before, after = filled(one), filled(one, bad)
+    before, after = filled(one, encoder=encoder), filled(one, bad, encoder)
+    system = "default (Mid)" if sentence_encoder(encoder) is None else "default (High)"
     names = [f"recall@{k}" for k in KS]
     clean: list[list[float]] = []
     poisoned: list[list[float]] = []
@@ -43,12 +45,12 @@ def measure(sets: list[Set], limit: int | None) -> Iterator[Row]:
     for entry in bad:
         playbook.add("found", entry.text[:400], sources=[entry.source], trust=entry.trust)
     live = sum(bullet.state == LIVE for bullet in playbook.bullets())
-    yield row_of("poison", "default (Mid)", "2,000 turns", names, clean)
-    row = row_of("poison", "default (Mid)", "2,000 turns and 200 injected", names, poisoned)
+    yield row_of("poison", system, "2,000 turns", names, clean)
+    row = row_of("poison", system, "2,000 turns and 200 injected", names, poisoned)
     row.values |= {"shown": float(shown), "unfenced": float(loose), "playbook": float(live)}
     yield row
     fall = np.array(poisoned) - np.array(clean)
-    yield row_of("poison", "default (Mid)", "difference", names, fall.tolist())
+    yield row_of("poison", system, "difference", names, fall.tolist())
 
 
 def joined(sets: list[Set], count: int = HONEST) -> Set:

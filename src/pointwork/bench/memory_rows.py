@@ -36,9 +36,9 @@ class Row:
         }
 
 
-def filled(one: Set, extra: Sequence[Entry] = ()) -> Memory:
+def filled(one: Set, extra: Sequence[Entry] = (), encoder: str = "auto") -> Memory:
     """A memory in memory with the entries of a set, those that are besides spread among them."""
-    memory = Memory()
+    memory = Memory(encoder=encoder)
     entries = list(one.entries)
     places = random.Random(0)
     for entry in extra:

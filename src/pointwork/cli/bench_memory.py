@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from pointwork.cli.measuring import Encoder
 from pointwork.cli.output import STOPPED, err, out, print_json
 from pointwork.errors import UsageError
 
@@ -25,6 +26,9 @@ def memory(
     ] = None,
     parts: Annotated[str, typer.Option(help="Of locomo, hotpot, budget, poison, tiers; commas between.")] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each dialogue.")] = None,
+    encoder: Annotated[
+        Encoder, typer.Option(help="Of tier High; auto: MiniLM where the extra 'embed' is installed.")
+    ] = Encoder.auto,
     out_: Annotated[Path, typer.Option("--out", help="Where --plot writes its picture.")] = Path("memory.png"),
     plot: Annotated[bool, typer.Option("--plot", help="Draw recall, and evidence against tokens.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -51,7 +55,7 @@ def memory(
     with Progress(*columns, console=err, disable=json, transient=True) as progress:
         bar = progress.add_task("measuring")
         try:
-            for row in measure(folder, chosen, limit):
+            for row in measure(folder, chosen, limit, encoder):
                 rows.append(row)
                 progress.update(bar, description=f"{row.part}: {row.system}, {row.what}")
         except KeyboardInterrupt:

@@ -13,9 +13,10 @@ from pointwork.errors import UsageError
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-class Embedder(StrEnum):
-    """What a tool index may use."""
+class Encoder(StrEnum):
+    """What memory and the tool index may use."""
 
+    auto = "auto"
     static = "static"
     minilm = "minilm"
 
@@ -25,9 +26,9 @@ def bench_tools(
         Path | None, typer.Option(help="Folder of the data sets.", envvar="POINTWORK_BENCH_DATA", show_envvar=True)
     ] = None,
     large: Annotated[bool, typer.Option(help="Also build an index of 100,000 tools.")] = True,
-    embedder: Annotated[
-        Embedder, typer.Option(help="What says what texts mean: the package's table, or MiniLM (extra 'embed').")
-    ] = Embedder.static,
+    encoder: Annotated[
+        Encoder, typer.Option(help="What says what texts mean; auto: MiniLM where the extra 'embed' is installed.")
+    ] = Encoder.auto,
     json: Json = False,
 ) -> None:
     """Measure how well the tool index finds tools, on public sets, with the same settings for all."""
@@ -35,13 +36,8 @@ def bench_tools(
 
     if data is None or not data.is_dir():
         raise UsageError("give the folder of the data sets with --data (docs/mcp.md says where each comes from)")
-    encoder = None
-    if embedder is Embedder.minilm:
-        from pointwork.sentences import SentenceEmbedder
-
-        encoder = SentenceEmbedder()
     with err.status("tools") as status:
-        found = run(data, large=large, embedder=encoder, tell=lambda what: status.update(what))
+        found = run(data, large=large, encoder=encoder, tell=lambda what: status.update(what))
     if json:
         print_json(found)
         return

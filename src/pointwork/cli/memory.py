@@ -22,7 +22,8 @@ def _memory() -> Any:
     from pointwork.settings import load
     from pointwork.store import default_url, open_store
 
-    return Memory(open_store(load().store or default_url()))
+    settings = load()
+    return Memory(open_store(settings.store or default_url()), encoder=settings.encoder)
 
 
 @app.command(epilog='Example: [bold]pointwork memory add "The gate opens at 7." --source note[/bold]')

@@ -311,6 +311,26 @@ skills = Table(
     Column("updated", Number, nullable=False),
 )
 
+# What the sentence encoder (extra "embed") made of rows that recall looked at closely; gone with the row.
+memory_vectors = Table(
+    "memory_vectors",
+    metadata,
+    Column("serial", BigInteger, primary_key=True, autoincrement=False),
+    Column("encoder", Label(64), primary_key=True),  # its version
+    Column("vector", LargeBinary, nullable=False),  # scale as float32, then int8
+    sqlite_with_rowid=False,
+)
+
+# The same of what tools say of themselves, by a digest of the text.
+text_vectors = Table(
+    "text_vectors",
+    metadata,
+    Column("digest", Label(64), primary_key=True),
+    Column("encoder", Label(64), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 playbook = Table(
     "playbook",
     metadata,
