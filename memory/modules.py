@@ -254,10 +254,12 @@ class Registry:
         if not any(lowered in tiers for tiers in there.values()):
             self.check("filter", tier, encoder=encoder)
         most = TIERS.index(cast(Tier, lowered))
-        return {
-            module: max((one for one in tiers if TIERS.index(one) <= most), key=TIERS.index)
-            for module, tiers in there.items()
-        }
+        found: dict[Module, Tier] = {}
+        for module, tiers in there.items():
+            for one in tiers:  # cheapest first
+                if TIERS.index(one) <= most:
+                    found[module] = one
+        return found
 
     def _get(self, module: Module, tier: Tier) -> Implementation:
         module, tier = self.check(module, tier)
