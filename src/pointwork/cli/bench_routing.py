@@ -29,7 +29,7 @@ def routing(
 ) -> None:
     """Measure the router beside the best fixed arm, the best fixed mix and the oracle, with bandit feedback only.
 
-    Parts: paretobandit, unseen, shocks, classic, roles, llmrouter, mmlu, truth, trained (which needs the extra 'train').
+    Parts: paretobandit, unseen, shocks, classic, roles, llmrouter, mmlu, truth, trained (needs the extra 'train').
     """
     from pointwork.bench.routing.parts import PARTS
 

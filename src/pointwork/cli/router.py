@@ -21,7 +21,9 @@ app.command("import", epilog=portable.IMPORT_ROUTER)(portable.import_decisions)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Option("--router", help="Whose decisions: the team's, or those of an imported log.")]
-PolicyName = Annotated[str, typer.Argument(metavar="POLICY", help="linucb, thompson, neural, trees, static or random.")]
+PolicyName = Annotated[
+    str, typer.Argument(metavar="POLICY", help="linucb, thompson, neural, trees, static or random.")
+]
 Option = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="Option of the policy, as KEY=VALUE; may be repeated.")
 ]
