@@ -30,7 +30,7 @@ def build_graph(services: Services, checkpointer: Any = None) -> Any:
     graph.add_edge("work", "verify")
     graph.add_edge("answer", END)
 
-    def dispatch(state: State) -> Any:
+    async def dispatch(state: State) -> Any:  # a plain function would be run in a thread of its own
         return next_step(services, state)
 
     graph.add_conditional_edges("plan", dispatch, ["work", "answer"])

@@ -8,7 +8,6 @@ from pointwork.agents.readings.finishing import as_asked
 from pointwork.agents.result import Cost, Decided, Question, Result, Status
 from pointwork.agents.services import Services
 from pointwork.agents.state import State, Try, results_of_round
-from pointwork.store.tables import runs
 from pointwork.tools import Evidence
 
 
@@ -82,13 +81,12 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
     sinks = [_best(state, results[subtask.id]) for subtask in plan.sinks() if subtask.id in results]
     if not any(tried["text"] for tried in sinks):  # partial: what the last answered subtask knew
         sinks = [tried for tried in results.values() if tried["status"] == "ok"]
-    account = services.in_hand(run_id).account
-    row = services.store.row(runs.select().where(runs.c.id == run_id))
+    hand = services.in_hand(run_id)
     return Result(
         text=_text(state, sinks),
         status=status,
         run_id=run_id,
-        cost=Cost.of(account.spent(), time.time() - (row["created"] if row else time.time())),
+        cost=Cost.of(hand.account.spent(), time.time() - hand.created),
         plan=plan,
         decisions=tuple(_decided(tried) for tried in state.get("tries", {}).values()),
         evidence=_evidence(list(results.values())),

@@ -4,13 +4,14 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, select, update
 
 from pointwork import __version__
 from pointwork.agents.owners import at_work, this_process
 from pointwork.agents.plan import Plan
 from pointwork.agents.services import Services
 from pointwork.agents.state import State, Try
+from pointwork.agents.tainting import begin_taint
 from pointwork.budgets import Budget, to_usd
 from pointwork.errors import UsageError
 from pointwork.ledger import Amount, Reservation
@@ -20,23 +21,25 @@ from pointwork.store.tables import accounts, decisions, ledger, memory_usage, ou
 
 def begin_run(services: Services, task: str, *, root: str | None, thread: str | None, budget: Budget) -> str:
     """Store a run and open its account, before anything is spent; its id."""
-    run_id = new_id()
+    run_id, created = new_id(), time.time()
     row = {
         "id": run_id,
         "thread": thread,
         "task": task,
         "root": root,
         "status": "running",
-        "created": time.time(),
+        "created": created,
         "budget": asdict(budget),
         "package_version": __version__,
         "owner": this_process(),
     }
-    with services.store.write() as connection:
-        connection.execute(insert(runs), row)
-    account = services.ledger.open(run_id, budget)
+    # the account's transaction, which comes next, waits for the disk, and for this one with it
+    with services.store.write(flush=False, durable=False) as connection:
+        services.store.insert(connection, runs, row)
+    account = services.ledger.open(run_id, budget, new=True)
     limited = any(limit is not None for limit in asdict(budget).values())
-    services.take_in_hand(run_id, account, limited=limited)
+    services.take_in_hand(run_id, account, limited=limited, created=created)
+    begin_taint(services.store, run_id, task)
     return run_id
 
 

@@ -1,8 +1,11 @@
 """What a running team works with: store, models, router, memory, tools, and the arms that they make together."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from sqlalchemy import select
 
 from pointwork.agents.loop import SURE
 from pointwork.agents.spec import Agent, Mode
@@ -18,6 +21,7 @@ from pointwork.router import Arm, Router
 from pointwork.router.settings import Settings as RouterSettings
 from pointwork.settings import Settings
 from pointwork.store import Store
+from pointwork.store.tables import runs
 from pointwork.tools import ToolContext
 
 # An agent with this capability may be picked for any subtask.
@@ -53,6 +57,7 @@ class RunInHand:
         account: of the run.
         limited: its budget has a limit.
         fresh: it was begun here and never stopped, so what is not in ``attempts`` was never begun.
+        created: when it was begun, seconds since the epoch.
         attempts: names of the attempts begun here.
         board: what its subtasks share; None: they are not several, or another process had it.
     """
@@ -60,6 +65,7 @@ class RunInHand:
     account: Account
     limited: bool
     fresh: bool
+    created: float
     attempts: set[str] = field(default_factory=set[str])
     board: Board | None = None
 
@@ -127,9 +133,9 @@ class Services:
             description=" ".join([arm.agent.instructions, *arm.agent.described_capabilities().values()]),
         )
 
-    def take_in_hand(self, run_id: str, account: Account, *, limited: bool) -> None:
+    def take_in_hand(self, run_id: str, account: Account, *, limited: bool, created: float) -> None:
         """A run begins here."""
-        self._in_hand[run_id] = RunInHand(account, limited, fresh=True)
+        self._in_hand[run_id] = RunInHand(account, limited, fresh=True, created=created)
 
     def in_hand(self, run_id: str) -> RunInHand:
         """A run that this process works on; one that another began is looked up."""
@@ -137,7 +143,9 @@ class Services:
         if known is None:
             account = self.ledger.open(run_id)
             limited = any(value is not None for value in asdict(account.remaining()).values())
-            known = self._in_hand[run_id] = RunInHand(account, limited, fresh=False)
+            row = self.store.row(select(runs.c.created).where(runs.c.id == run_id))
+            created = time.time() if row is None else float(row["created"])
+            known = self._in_hand[run_id] = RunInHand(account, limited, fresh=False, created=created)
         return known
 
     def let_go(self, run_id: str) -> None:

@@ -30,7 +30,15 @@ def taint_of(store: Store, run_id: str) -> Taint:
         if key in _known:
             _known.move_to_end(key)
             return _known[key]
-    found = _from_store(store, run_id)
+    return _keep(key, _from_store(store, run_id))
+
+
+def begin_taint(store: Store, run_id: str, task: str) -> None:
+    """A run that begins here has seen nothing yet: the store need not be asked."""
+    _keep((str(store.url), run_id), Taint(task=task))
+
+
+def _keep(key: tuple[str, str], found: Taint) -> Taint:
     with _lock:
         found = _known.setdefault(key, found)
         while len(_known) > _KEPT:
@@ -134,8 +142,7 @@ def _remembered(store: Store, run_id: str) -> list[str]:
 
 
 def _take_in(store: Store, taint: Taint, sources: Iterable[str]) -> None:
-    known = {*taint.untrusted, *taint.private}
-    fresh = {source for source in sources if source not in known and f"{source}{_FROM_WEB}" not in known}
+    fresh = set(sources) - taint.shown
     ids = {source.removeprefix("memory:") for source in fresh if source.startswith("memory:")}
     turns = {source for source in fresh if source.startswith("run:")}
     if not ids and not turns:
@@ -153,6 +160,7 @@ def _take_in(store: Store, taint: Taint, sources: Iterable[str]) -> None:
             taint.saw_untrusted(source + (_FROM_WEB if item["trust"] == "web" else ""), item["text"])
         if private:
             taint.saw_private(source, item["text"])
+    taint.shown |= fresh
 
 
 def _seen_by(store: Store, sources: set[str]) -> dict[str, tuple[bool, bool]]:

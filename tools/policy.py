@@ -72,6 +72,7 @@ class Taint:
         heard: of the private sources that the user spoke of, the last: (tool, what it was asked for, what it said).
         written: paths and names that this run itself wrote to.
         spoilt: those of them, and of earlier runs', that hold private data which nobody asked to be written there.
+        shown: sources that were shown without a tool, and looked up: ``memory:ID``, ``run:ID``.
         effects, calls: how many there were.
     """
 
@@ -85,6 +86,7 @@ class Taint:
     heard: list[tuple[str, list[str], str]] = field(default_factory=list[tuple[str, list[str], str]])
     written: set[str] = field(default_factory=set[str])
     spoilt: set[str] = field(default_factory=set[str])
+    shown: set[str] = field(default_factory=set[str])
     effects: int = 0
     calls: int = 0
 

@@ -108,12 +108,20 @@ class Ledger:
         self.clock = clock
         self.leases = Leases(store, max(1.0, lease / 4), clock)
 
-    def open(self, run_id: str, budget: Budget | None = None, *, name: str = "run") -> "Account":
+    def open(
+        self, run_id: str, budget: Budget | None = None, *, name: str = "run", new: bool = False
+    ) -> "Account":
         """The root account of a run; opened once, found again by a later process.
 
         What killed processes had reserved for the run comes back, if its lease has run out.
+
+        Args:
+            run_id: of the run.
+            budget: its limits, where it is opened here; None is no limit.
+            name: of the account.
+            new: nobody else can know this run yet: it is not looked for first.
         """
-        found = self.find(run_id, "run", name)
+        found = None if new else self.find(run_id, "run", name)
         if found is not None:
             self.reclaim(run_id)
             return found

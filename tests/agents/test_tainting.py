@@ -7,7 +7,7 @@ import pytest
 
 from pointwork.agents import tainting
 from pointwork.agents.calling import ToolCaller, Work
-from pointwork.agents.tainting import before_call, taint_of
+from pointwork.agents.tainting import before_call, begin_taint, taint_of, take_in
 from pointwork.ledger import Ledger
 from pointwork.store import Store
 from pointwork.store.tables import runs
@@ -38,6 +38,26 @@ def play(store: Store, run_id: str, *calls: tuple[Tool, str]) -> None:
     for tool, path in calls:
         asyncio.run(caller.call(tool, {"path": path}))
     store.flush()
+
+
+def test_a_run_that_begins_here_asks_the_store_for_nothing(
+    database: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_taint(database, "new", "my words")
+    monkeypatch.delattr(Store, "rows")
+    monkeypatch.delattr(Store, "row")
+    assert taint_of(database, "new").task == "my words"
+
+
+def test_what_is_shown_is_looked_up_once(database: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pointwork.memory import Memory
+
+    item = Memory(database).add("the page says so", source="https://a.example", trust="web")
+    begin_taint(database, "new", "my words")
+    take_in(database, "new", [f"memory:{item}"])
+    assert taint_of(database, "new").untrusted == [f"memory:{item} (web)"]
+    monkeypatch.delattr(Store, "rows")
+    take_in(database, "new", [f"memory:{item}"])
 
 
 def forget() -> None:
