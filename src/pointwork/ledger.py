@@ -108,9 +108,7 @@ class Ledger:
         self.clock = clock
         self.leases = Leases(store, max(1.0, lease / 4), clock)
 
-    def open(
-        self, run_id: str, budget: Budget | None = None, *, name: str = "run", new: bool = False
-    ) -> "Account":
+    def open(self, run_id: str, budget: Budget | None = None, *, name: str = "run", new: bool = False) -> "Account":
         """The root account of a run; opened once, found again by a later process.
 
         What killed processes had reserved for the run comes back, if its lease has run out.
