@@ -25,7 +25,7 @@ async def prepare(_: str, __: ToolContext) -> Prepared:
     return Prepared(call=("noop", {}))
 
 
-def test_a_run_waits_six_times_for_the_disk_and_never_for_another_thread(
+def test_a_run_waits_six_times_for_the_disk_and_its_graph_for_no_other_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its beginning with its account, the plan, the work, the check, the result, what is remembered of it."""
@@ -50,5 +50,5 @@ def test_a_run_waits_six_times_for_the_disk_and_never_for_another_thread(
         event.listen(engine, "commit", committed)
         assert team.run("Do nothing.").text == "ok"
         event.remove(engine, "commit", committed)
-    assert handed == []
+    assert not [work for work in handed if "dispatch" in work]  # the edges of the graph
     assert sum(durable) == 6
