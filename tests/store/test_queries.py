@@ -52,6 +52,8 @@ ROWS: dict[str, dict[str, Any]] = {
         "id": "s", "shape": "lookup, math", "examples": [{"task": "t", "plan": []}], "sources": ["r"],
         "created": 1.0, "updated": 1.0,
     },
+    "memory_vectors": {"serial": 1, "encoder": "v", "vector": b"\0\xff"},
+    "text_vectors": {"digest": "d", "encoder": "v", "vector": b"\0\xff"},
     "playbook": {"id": "p", "section": "s", "text": "x", "state": "live", "created": 1.0, "updated": 1.0},
     "models": {"id": "v", "role": "planner", "version": "1", "base": "b", "state": "live", "created": 1.0},
     "router_versions": {
