@@ -321,7 +321,7 @@ class Nodes:
             answer_type=subtask.answer_type,
             facts=[(source, text) for source, text in tried["facts"]],
             needs_evidence=services.has_specialist(subtask.capability),
-            small=services.is_small(services.arms[tried["arm"]].role),
+            small=not services.plans(services.arms[tried["arm"]].role),
         )
         failed = [check for check in checks if not check.passed]
         if not failed and services.settings.run.judge:
