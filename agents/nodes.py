@@ -86,7 +86,7 @@ class Nodes:
                 known = [] if understood and not leans_back(understood) else known
             trained = services.is_trained("planner", run_id)
             small = not services.plans("planner") and not trained
-            sources = "" if small or trained else await sources_text(context)
+            sources = partial(sources_text, context)  # the folder is walked only if the model is asked
             able, settings = services.capabilities(), services.settings.planner
             planner = Planner(able, fits, chat, settings, small, trained, sources, self._worked)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())

@@ -31,6 +31,11 @@ Failed = frozenset[tuple[str, str]]
 Fits = Callable[[str], Awaitable[Mapping[str, float]]]
 
 
+async def nowhere() -> str:
+    """Nothing to look things up in."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Planner:
     """Makes plans.
@@ -43,7 +48,7 @@ class Planner:
         small: the planner's model is a small one: its plan must fit the agents as well as that of the rules.
         trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked
             wherever no agent clearly fits the whole.
-        sources: what there is to look things up in; told to a model that is neither small nor trained.
+        sources: says what there is to look things up in; asked for a model that is neither small nor trained.
         worked: a task → tasks like it with plans that went well in earlier runs: the last of the examples.
     """
 
@@ -53,7 +58,7 @@ class Planner:
     settings: PlannerSettings
     small: bool = False
     trained: bool = False
-    sources: str = ""
+    sources: Callable[[], Awaitable[str]] = nowhere
     worked: Callable[[str], Worked] = lambda _: ()
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
@@ -108,7 +113,8 @@ class Planner:
     async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
         large = not (self.small or self.trained)
         examples: Worked = () if self.trained else _examples(list(self.capabilities), task, self.worked(task))
-        messages = plan_prompt(self.capabilities, task, report, examples, large=large, sources=self.sources)
+        sources = await self.sources() if large else ""
+        messages = plan_prompt(self.capabilities, task, report, examples, large=large, sources=sources)
         one = large and not report and len(split(task, self.settings.max_subtasks)) == 1
         authors: tuple[Author, ...] = ("model", "repaired")
         for author in authors:

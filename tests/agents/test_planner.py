@@ -150,8 +150,11 @@ def asked(task: str, *replies: Any, small: bool = False) -> tuple[Plan, list[Cha
         async def chat(request: ChatRequest) -> Completion:
             return await client.chat(request)
 
+        async def sources() -> str:
+            return "Documents: gate.md"
+
         settings = PlannerSettings(mode="model")
-        found = asyncio.run(Planner(ABLE, fits, chat, settings, small, sources="Documents: gate.md").plan(task))
+        found = asyncio.run(Planner(ABLE, fits, chat, settings, small, sources=sources).plan(task))
         return found, list(client.requests)
 
 
@@ -178,3 +181,14 @@ def test_one_step_is_done_in_the_users_own_words() -> None:
     step = {"task": "Double the width.", "capability": "math", "answer": "number"}
     found, _ = asked("Twice the width of the gate", {"subtasks": [step]})
     assert [(s.text, s.capability) for s in found.subtasks] == [("Twice the width of the gate", "math")]
+
+
+def test_nobody_looks_what_there_is_for_a_plan_that_no_model_is_asked_for() -> None:
+    async def sources() -> str:
+        raise AssertionError("the folder need not be walked")
+
+    async def chat(request: ChatRequest) -> Completion:
+        raise AssertionError("one agent can answer outright")
+
+    planner = Planner(ABLE, fits, chat, PlannerSettings(), sources=sources)
+    assert asyncio.run(planner.plan("Double the gate")).author == "instant"
