@@ -33,6 +33,8 @@ async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
 
     pieces: list[tuple[str, str]] = []
     for _, table, column, value in await asyncio.to_thread(link):
+        if len(pieces) == PIECES:
+            break
         arguments = {"table": table.name, "where_column": column, "where_op": "=", "where_value": value}
         try:
             result = await builtin_tools()["query_table"].call({**arguments, "limit": ROWS + 1}, context)
@@ -40,7 +42,7 @@ async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
             continue
         given: Any = result.value
         rows: list[list[Any]] = cast(dict[str, Any], given)["rows"] if isinstance(given, dict) else []
-        if 0 < len(rows) <= ROWS and len(pieces) < PIECES:
+        if 0 < len(rows) <= ROWS:
             names = [name.name for name in table.columns]
             told = "; ".join(", ".join(f"{n}: {v}" for n, v in zip(names, row, strict=False)) for row in rows)
             pieces.append((table.evidence, told))

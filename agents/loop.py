@@ -80,9 +80,9 @@ class Job:
     call_tool: CallTool
     remaining: Callable[[], str]
     max_turns: int
+    small: bool
     more_turns: int = 0
     sure: float = SURE
-    small: bool = True
     advice: Callable[[], str] = lambda: ""
     news: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
     working_tokens: int = 1500
@@ -117,8 +117,8 @@ async def work(job: Job) -> Attempt:
     prepared = Prepared() if job.agent.prepare is None else await job.agent.prepare(job.text, job.context)
     if prepared.call is not None and prepared.sure < job.sure:
         prepared = replace(prepared, call=None)
-    if not job.small and QUANTITY.search(job.text):
-        prepared = replace(prepared, context=(*prepared.context, *prepared.background))
+    if prepared.call is None and prepared.background is not None and _computes(job):
+        prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
     attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
@@ -167,7 +167,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         if result is None:  # an answer now would be made up
             problem = attempt.calls[-1][2] if attempt.calls else "no call was complete"
             raise AgentError(f"agent {job.agent.name!r}: no tool call worked: {problem}")
-    elif result is None and shown and not job.small and QUANTITY.search(job.text):
+    elif result is None and shown and _computes(job):
         said = await _read_or_compute(job, shown, attempt)
         if isinstance(said, str):
             if _not_said(said):
@@ -204,6 +204,11 @@ def _read_out(prepared: Prepared, result: ToolResult) -> str:
     if prepared.unit and re.fullmatch(r"-?[\d.]+", answer):
         return f"{answer} {prepared.unit}"
     return answer
+
+
+def _computes(job: Job) -> bool:
+    """Whether a number may follow from what is read, for a model that can make it follow."""
+    return not job.small and QUANTITY.search(job.text) is not None
 
 
 async def _reason(job: Job, shown: Sequence[tuple[str, str]]) -> str:

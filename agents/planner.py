@@ -89,7 +89,7 @@ class Planner:
             return Plan(tuple(parts), author)
         problems: list[str] = []
         if not by_rules:
-            plan = await self._ask(task, report, problems)
+            plan = await self._ask(task, report, problems, one=len(parts) == 1 and not report)
             least = NO_FIT if sure >= SURE else 0.0
             least = max(least, sure - 0.05) if self.small else least
             if plan is not None and len(plan.subtasks) == 1 and len(parts) == 1 and not report:
@@ -110,12 +110,11 @@ class Planner:
             [max((await self.fits(REFERENCE.sub("12", s.text))).values()) for s in plan.subtasks], default=0.0
         )
 
-    async def _ask(self, task: str, report: str, problems: list[str]) -> Plan | None:
+    async def _ask(self, task: str, report: str, problems: list[str], *, one: bool) -> Plan | None:
         large = not (self.small or self.trained)
         examples: Worked = () if self.trained else _examples(list(self.capabilities), task, self.worked(task))
         sources = await self.sources() if large else ""
         messages = plan_prompt(self.capabilities, task, report, examples, large=large, sources=sources)
-        one = large and not report and len(split(task, self.settings.max_subtasks)) == 1
         authors: tuple[Author, ...] = ("model", "repaired")
         for author in authors:
             request = ChatRequest(
@@ -136,7 +135,7 @@ class Planner:
                     self.settings.max_subtasks,
                     known=report,
                     literal=self.small,
-                    one=one,
+                    one=large and one,
                 )
             except PlanError as error:
                 problems.append(str(error))

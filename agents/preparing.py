@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +104,20 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
-    # a number may stand in the files, a price or a rule: who can make use of it may see what speaks of the same
-    found = [sentence for sentence in await _sentences(text, context) if sentence.score >= SPEAKS]
-    spoken = [(sentence.source, sentence.text) for sentence in found[:PASSAGES]]
-    return Prepared(background=(*spoken, *await rows_about(text, context)))
+    return Prepared(background=partial(_spoken_of, text, context))
+
+
+async def _spoken_of(text: str, context: ToolContext) -> list[tuple[str, str]]:
+    """What speaks of the same as a question: a number that it needs may stand there, a price or a rule."""
+    return await _besides(text, context, await _sentences(text, context))
+
+
+async def _besides(
+    text: str, context: ToolContext, found: Sequence[sentences.Sentence], but: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """Of the sentences found those that fit and are not shown yet, and rows about what the question names."""
+    fitting = [s for s in found if s.score >= SPEAKS and s.text not in but]
+    return [*((s.source, s.text) for s in fitting[:PASSAGES]), *await rows_about(text, context)]
 
 
 def _share(words: set[str], text: str) -> float:
@@ -318,10 +329,9 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     answer = outright(want, pieces, found)
     choices = tuple(piece.text for piece in pieces[:CHOICES]) if want.kind != "yes-no" else ()
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
-    more = [(sentence.source, sentence.text) for sentence in found if sentence.text not in shown]
     return Prepared(
         context=context_shown,
-        background=(*more[:PASSAGES], *await rows_about(text, context)),
+        background=partial(_besides, text, context, found, [piece for _, piece in context_shown]),
         tools=(),
         answer=answer,
         choices=choices,

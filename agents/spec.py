@@ -1,7 +1,7 @@
 """What an agent is: instructions, tools, capabilities, and the models and modes it may run with."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,7 +41,8 @@ class Prepared:
 
     Attributes:
         context: (source, text) pairs to show to the model; they count as evidence.
-        background: more of the same, for a model that is not small: what may or may not matter.
+        background: gathers more of the same, where a model that is not small is to be shown what may or may not
+            matter.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
         sure: how much of the subtask that call accounts for, 0 to 1; a model that is not small is asked below
@@ -56,7 +57,7 @@ class Prepared:
     """
 
     context: tuple[tuple[str, str], ...] = ()
-    background: tuple[tuple[str, str], ...] = ()
+    background: Callable[[], Awaitable[Sequence[tuple[str, str]]]] | None = None
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None
     sure: float = 1.0

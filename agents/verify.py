@@ -16,7 +16,6 @@ GROUNDED = 0.6
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
-
 _HOW_MANY = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 
 # Arguments that are a program, or what it is tested with.

@@ -112,7 +112,7 @@ def test_news_of_others_reach_a_loop_and_count_as_evidence(store: Store) -> None
 
     job = Job(
         agents(modes=("agentic",))[1], "agentic", "How wide?", "text", (), ToolContext(), chat, call_tool,
-        lambda: "", 6, news=lambda: news.pop(0),
+        lambda: "", 6, True, news=lambda: news.pop(0),
     )  # fmt: skip
     import asyncio
 

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from pointwork import Team
+from pointwork.agents import preparing
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.loop import Attempt, Job, work
 from pointwork.agents.sources import sources_text
 from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Completion, ScriptedClient
+from pointwork.models.scripted import Step
+from pointwork.settings import Settings
 from pointwork.tools import Tool, ToolContext, ToolResult
 
 FERRY = "# The ferry\n\nA single ticket for an adult is 4.60 crowns, for a child it is 2.30 crowns.\n"
@@ -40,7 +44,7 @@ def attempt(
         async def call(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
             return await tool.call(arguments, context)
 
-        job = Job(agent, mode, text, kind, (), context, chat, call, lambda: "", 4, small=small)
+        job = Job(agent, mode, text, kind, (), context, chat, call, lambda: "", 4, small)
         return asyncio.run(work(job)), list(client.requests)
 
 
@@ -113,3 +117,58 @@ def test_sources_name_tables_and_documents(root: Path) -> None:
     assert "- staff(name, role, hourly_wage, started)" in said
     assert said.endswith("Documents: ferry.md")
     assert asyncio.run(sources_text(ToolContext(root=None, memory=None, thread=None))) == ""
+
+
+class Sized(ScriptedClient):
+    """A scripted model that says how large it is, as embedded ones do."""
+
+    def __init__(self, *steps: Step, small: bool, plans: bool = False) -> None:
+        super().__init__(steps)
+        self.small, self.plans = small, plans
+
+
+def test_nothing_is_gathered_that_nobody_is_shown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looked(*_: Any) -> list[tuple[str, str]]:
+        raise AssertionError("rows were looked for")
+
+    monkeypatch.setattr(preparing, "rows_about", looked)
+    attempt("calculator", PRICE, root, called("3 * 4.60 + 2 * 2.30"), small=True)
+    with pytest.raises(AgentError, match="does not say"):
+        attempt("files", "Which ticket is for an adult?", root, {"answer": "unknown"})
+    with pytest.raises(AssertionError, match="rows were looked for"):
+        attempt("calculator", PRICE, root, called("3 * 4.60"))
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_run_asks_a_model_by_its_size(root: Path, tmp_path: Path, small: bool) -> None:
+    reply = Step(json.dumps(called("3 * 4.60 + 2 * 2.30")), times=None)
+    settings = Settings.model_validate({"router": {"policy": "static"}, "planner": {"mode": "rules"}})
+    store = f"sqlite:///{tmp_path / 'x.db'}"
+    with Sized(reply, small=small) as client:
+        agents = [agent for agent in builtin_agents() if agent.name == "calculator"]
+        with Team(agents, settings, store=store, models={"worker-small": client}) as team:
+            team.run(PRICE, root=root)
+    assert ("Compute an arithmetic" in client.requests[0].messages[0]["content"]) is not small
+
+
+@pytest.mark.parametrize(("plans", "status"), [(False, "failed"), (True, "ok")])
+def test_a_number_out_of_the_blue(root: Path, tmp_path: Path, plans: bool, status: str) -> None:
+    settings = Settings.model_validate({"router": {"policy": "static"}, "planner": {"mode": "rules"}})
+    with Sized(Step('{"answer": 1000}', times=None), small=False, plans=plans) as client:
+        writer = [agent for agent in builtin_agents() if agent.name == "writer"]
+        with Team(
+            writer, settings, store=f"sqlite:///{tmp_path / 'x.db'}", models={"worker-small": client}
+        ) as team:
+            assert team.run("How many gallons does the pond hold?", root=root).status == status
+
+
+@pytest.mark.parametrize("plans", [True, False])
+def test_only_a_model_that_plans_is_asked_where_rules_found_steps(root: Path, tmp_path: Path, plans: bool) -> None:
+    plan = {"subtasks": [{"task": "What is 20% of 85?", "capability": "math", "answer": "number"}]}
+    steps = Step(json.dumps(plan), match=lambda request: "You plan." in request.messages[0]["content"], times=None)
+    with Sized(steps, small=False, plans=plans) as client:
+        store = f"sqlite:///{tmp_path / 'x.db'}"
+        with Team.default(store=store, config=Settings(), models={"worker-small": client}) as team:
+            found = team.run("What is 2 + 2, and what is 20% of 85?", root=root)
+        assert (found.plan.author == "model") is plans
+        assert not plans or "- staff(name" in client.requests[0].messages[0]["content"]

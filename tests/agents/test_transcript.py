@@ -27,7 +27,7 @@ def loop(turns: list[Any], *tools: Tool, budget: int = 1500) -> tuple[Any, Scrip
 
     agent = Agent("reader", "You read.", ("reading",), tools, modes=("agentic",))
     job = Job(
-        agent, "agentic", "Where is the key?", "text", (), ToolContext(), chat, call_tool, lambda: "", 9,
+        agent, "agentic", "Where is the key?", "text", (), ToolContext(), chat, call_tool, lambda: "", 9, True,
         working_tokens=budget,
     )  # fmt: skip
     return asyncio.run(work(job)), client

@@ -79,7 +79,7 @@ def test_the_loop_has_all_tools_and_no_planner(tasks: list[Task]) -> None:
     assert answer.text == "Ilse Brandt"
     assert answer.steps[0].startswith("grep_files")
     assert "by Ilse Brandt in 1987" in client.requests[1].messages[-1]["content"]
-    assert "- query_table:" in client.requests[0].messages[0]["content"]
+    assert "- query_table(" in client.requests[0].messages[0]["content"]
 
 
 def test_the_parsers_need_no_model(tasks: list[Task]) -> None:

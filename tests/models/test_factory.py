@@ -76,5 +76,7 @@ def test_the_larger_embedded_model_has_a_short_name(tmp_path: Path, monkeypatch:
     assert isinstance(large, EmbeddedClient)
     assert isinstance(small, EmbeddedClient)
     assert (large.small, small.small) == (False, True)
+    assert not large.plans  # it is below the size from which a model plans better than rules
+    assert not small.plans
     with pytest.raises(ConfigError, match="small, large, SmolLM2"):
         open_client("local:huge")

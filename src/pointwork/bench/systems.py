@@ -224,10 +224,13 @@ class _Loop:
         self._bench = bench
         # no memory: there is nothing in it before the first task
         tools = [tool for name, tool in builtin_tools().items() if name not in ("recall", "read_memory")]
-        listed = "\n".join(f"- {tool.name}: {tool.description}" for tool in tools)
+        self._small = bool(getattr(bench.meters.by_role["worker-large"], "small", False))
+        # the loop itself tells other models what their tools do, and how to end it
+        listed = "".join(f"\n- {tool.name}: {tool.description}" for tool in tools)
+        told = f"\nTools:{listed}" if self._small else ""
         self._agent = Agent(
             "everything",
-            f"You are a helpful assistant with tools. Answer briefly.\nTools:\n{listed}",
+            f"You are a helpful assistant with tools. Answer briefly.{told}",
             ("anything",),
             tuple(tools),
             modes=("agentic",),
@@ -250,6 +253,7 @@ class _Loop:
             call_tool=call_tool,
             remaining=lambda: "",
             max_turns=self._bench.setup.settings.run.max_turns,
+            small=self._small,
         )
         attempt = self._bench.wait(work(job))
         return Answer(attempt.text, steps=tuple(f"{tool} {given}" for tool, given, _ in attempt.calls))
