@@ -124,7 +124,7 @@ def _common(view: View, meaning: bool) -> Floats:
     body = vectors @ asked.body
     idf = {token: scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
-    held = view.held(view.places) * _values(idf)
+    held = view.held_here() * _values(idf)
     alike = view.alike([known.words for known in view.known])
     weights = _word_weights(view)
     missed = alike < 0.95
@@ -142,7 +142,7 @@ def _common(view: View, meaning: bool) -> Floats:
         view.first - view.first.max(initial=0),
         held.sum(axis=1) / mass,
         held.max(axis=1, initial=0.0) / 8,
-        view.held(view.places).sum(axis=1),
+        view.held_here().sum(axis=1),
         weights @ alike / (weights.sum() or 1.0),
         alike.min(axis=0, initial=1.0),
         alike.mean(axis=0) if len(alike) else np.zeros(len(view.known)),
@@ -180,7 +180,7 @@ def _word_weights(view: View) -> Floats:
 def _shape(view: View) -> Floats:
     pairs = set(zip(view.asked.tokens, view.asked.tokens[1:], strict=False))
     kinds = [1.0 if kind.search(view.asked.text) else 0.0 for kind in _KIND]
-    held = view.held(view.places)
+    held = view.held_here()
     paired: list[bool] = np.any(held[:, :-1] & held[:, 1:], axis=1).tolist()
     rows: list[list[float]] = []
     for known, may in zip(view.known, paired, strict=True):
@@ -232,7 +232,7 @@ def _topic(view: View) -> Floats:
     mass = sum(idf.values()) or 1.0
     around = [(beside.get(b), beside.get(a)) for b, a in zip(before.tolist(), after.tolist(), strict=True)]
     values = _values(idf) / mass
-    covered = view.held(places) | view.held(before)
+    covered = view.held_here() | view.held(before)
     weights = _word_weights(view)
     alike = view.alike([[*(b.words if b else ()), *(a.words if a else ())] for b, a in around])
     feedback = middle[:3].mean(axis=0)
@@ -271,7 +271,7 @@ def _links(view: View) -> Floats:
     question = f" {plain_name(asked.text)} "
     idf = {token: view.scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
-    held = view.held(view.places)
+    held = view.held_here()
     weights = np.array(list(idf.values()), np.float32) / mass
     covered = held @ weights
     titled = np.array([len(t) > 3 and f" {t} " in question for t in titles])

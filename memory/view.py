@@ -73,6 +73,7 @@ class View:
         # features compare candidates, and what is planted would change what it sees of the others.
         self.aside: dict[int, Known] = {}
         self._vectors: Floats | None = None
+        self._own: tuple[Places, NDArray[np.bool_]] | None = None
         self.mentioned: set[int] = set()  # places of candidates that others' mentions brought in
         self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
 
@@ -227,6 +228,12 @@ class View:
         columns = cosines[:, [number[word] for word in flat]]
         best[:, filled] = np.maximum.reduceat(columns, starts, axis=1)
         return best
+
+    def held_here(self) -> NDArray[np.bool_]:
+        """``held`` of the candidates: looked up once for them, as several features need it."""
+        if self._own is None or self._own[0] is not self.places:
+            self._own = self.places, self.held(self.places)
+        return self._own[1]
 
     def held(self, places: Places) -> NDArray[np.bool_]:
         """Which documents have which of the question's tokens, shape (places, tokens); none at -1."""

@@ -5,7 +5,6 @@ outputs), ReLU between layers, and ``arms``, the names that the last layer's out
 shared block of the context (everything but bias and arm state); an output is the logit of that arm's quality.
 """
 
-import math
 import os
 import zipfile
 from collections.abc import Sequence
@@ -13,32 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from pointwork.errors import UsageError
-from pointwork.router.features import STATE
-from pointwork.router.policies.base import Array, View, softened
-
-TEMPERATURE = 0.02
+from pointwork.router.policies.base import Array
+from pointwork.router.policies.served import TEMPERATURE, Served
 
 
-class Neural:
-    """A softmax over the network's quality less price.
-
-    Candidates that the network does not know are judged by the regressions' mean; without a file, all are.
-
-    Args:
-        path: file with the weights, or None.
-        temperature: of the softmax, in units of quality, above 0.
-
-    Raises:
-        UsageError: the file is not there or not of this form.
-    """
+class Neural(Served):
+    """``Served``: a network's quality."""
 
     name = "neural"
 
     def __init__(self, path: str | None = None, temperature: float = TEMPERATURE) -> None:
-        if not (math.isfinite(temperature) and temperature > 0):
-            raise UsageError(f"temperature must be above 0, not {temperature!r}")
-        self.path = None if path is None else os.fspath(path)
-        self.temperature = temperature
+        super().__init__(path, temperature)
         self._layers: list[tuple[Array, Array]] = []
         self._outputs: dict[str, int] = {}
         self._mark = ""
@@ -50,29 +34,18 @@ class Neural:
     def version(self) -> str:
         return f"neural-1({self._mark or 'untrained'},temperature={self.temperature:g})"
 
-    def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        return softened(view, self.values(view), self.temperature)
+    @property
+    def inputs(self) -> int | None:
+        return len(self._layers[0][0]) if self._layers else None
 
-    def values(self, view: View) -> Array:
-        """Quality of the candidates by the network, (n,)."""
-        values = view.mean.copy()
-        if not self._layers:
-            return values
-        hidden = view.contexts[0, 1:-STATE]
-        if len(hidden) != len(self._layers[0][0]):
-            raise UsageError(
-                f"the network {self.path} reads {len(self._layers[0][0])} features, but contexts have {len(hidden)}"
-            )
+    def judged(self, context: Array) -> dict[str, float]:
+        hidden = context
         for number, (weights, bias) in enumerate(self._layers):
             hidden = hidden @ weights + bias
             if number < len(self._layers) - 1:
                 hidden = np.maximum(hidden, 0.0)
         quality = 1.0 / (1.0 + np.exp(-np.clip(hidden, -30, 30)))
-        for index, name in enumerate(view.names):
-            output = self._outputs.get(name)
-            if output is not None:
-                values[index] = quality[output]
-        return values
+        return {arm: float(quality[output]) for arm, output in self._outputs.items()}
 
 
 def write_network(path: str | os.PathLike[str], layers: Sequence[tuple[Array, Array]], arms: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ requests apart by their form, which a linear model of an embedding can not. Grow
 ``write_forest``), it does not learn as it goes. It goes live like any other: ``router promote trees -o path=FILE``.
 """
 
-import math
 import os
 import zipfile
 from collections.abc import Sequence
@@ -16,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.errors import UsageError
-from pointwork.router.features import STATE
-from pointwork.router.policies.base import Array, View, softened
+from pointwork.router.policies.base import Array
+from pointwork.router.policies.served import TEMPERATURE, Served
 
 Ints = npt.NDArray[np.intp]
 
@@ -26,7 +25,6 @@ TREES = 100
 # the training parts of LLMRouter and RouteLLM.
 LEAF = 15
 SHARE = 0.3
-TEMPERATURE = 0.02
 
 
 @dataclass(frozen=True)
@@ -161,26 +159,13 @@ def _split(
     return int(features[best]), float(thresholds[best]), left[:, best]
 
 
-class Trees:
-    """A softmax over the forest's quality less price.
-
-    Candidates that the forest does not know are judged by the regressions' mean; without a file, all are.
-
-    Args:
-        path: file with the forest, or None.
-        temperature: of the softmax, in units of quality, above 0.
-
-    Raises:
-        UsageError: the file is not there or not of this form.
-    """
+class Trees(Served):
+    """``Served``: a forest's quality."""
 
     name = "trees"
 
     def __init__(self, path: str | None = None, temperature: float = TEMPERATURE) -> None:
-        if not (math.isfinite(temperature) and temperature > 0):
-            raise UsageError(f"temperature must be above 0, not {temperature!r}")
-        self.path = None if path is None else os.fspath(path)
-        self.temperature = temperature
+        super().__init__(path, temperature)
         self._forest = None if self.path is None else read_forest(self.path)
 
     @property
@@ -189,23 +174,13 @@ class Trees:
         mark = "ungrown" if forest is None else f"{len(forest.roots)}x{len(forest.value)}:{forest.value.sum():.8g}"
         return f"trees-1({mark},temperature={self.temperature:g})"
 
-    def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        return softened(view, self.values(view), self.temperature)
+    @property
+    def inputs(self) -> int | None:
+        return None if self._forest is None else self._forest.inputs
 
-    def values(self, view: View) -> Array:
-        """Quality of the candidates by the forest, (n,)."""
-        values, forest = view.mean.copy(), self._forest
-        if forest is None:
-            return values
-        context = view.contexts[:1, 1:-STATE]
-        if context.shape[1] != forest.inputs:
-            raise UsageError(
-                f"the forest {self.path} reads {forest.inputs} features, but contexts have {context.shape[1]}"
-            )
-        said = dict(zip(forest.arms, forest.quality(context)[0].tolist(), strict=True))
-        for index, name in enumerate(view.names):
-            values[index] = said.get(name, values[index])
-        return values
+    def judged(self, context: Array) -> dict[str, float]:
+        assert self._forest is not None
+        return dict(zip(self._forest.arms, self._forest.quality(context[None])[0].tolist(), strict=True))
 
 
 _ARRAYS = ("roots", "feature", "threshold", "left", "right", "value")
