@@ -5,10 +5,11 @@ Instant: at most one tool call. Reasoning: a few free sentences first, then as i
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from pointwork.agents.job import Attempt, Job
 from pointwork.agents.prompts import (
     FROM_CONTEXT,
     LOOP,
@@ -21,12 +22,12 @@ from pointwork.agents.prompts import (
     tools_text,
 )
 from pointwork.agents.readings.finishing import finishing
-from pointwork.agents.spec import Agent, Example, Mode, Prepared
+from pointwork.agents.spec import Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
 from pointwork.errors import AgentError, ToolDenied, ToolError
-from pointwork.models import ChatRequest, Completion, Message
-from pointwork.tools import Tool, ToolContext, ToolResult, builtin_tools
+from pointwork.models import ChatRequest, Message
+from pointwork.tools import Tool, ToolResult, builtin_tools
 from pointwork.tools.spec import call_tokens
 
 ANSWER_TOKENS = 160
@@ -39,72 +40,8 @@ QUANTITY = re.compile(
     re.IGNORECASE,
 )
 
-# A prepared call that accounts for less of the question than this is left to a model that is not small.
-SURE = 0.8
-
 # A result up to this long is an answer as it stands; a longer one has to be read for it.
 SHORT_RESULT = 120
-
-Chat = Callable[[ChatRequest], Awaitable[Completion]]
-CallTool = Callable[[Tool, dict[str, Any]], Awaitable[ToolResult]]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One subtask for one arm.
-
-    Attributes:
-        agent, mode: of the arm.
-        text: the subtask, references filled in.
-        answer_type: as planned.
-        facts: answers that it builds on, and recalled memory: (source, text).
-        context: for tools.
-        chat, call_tool: to the runtime, which meters and logs.
-        remaining: says what is left of the budget, for the prompt.
-        max_turns: of the agentic loop; ``more_turns`` on top, once, if its last call then worked.
-        sure: a prepared call that accounts for less of the subtask than this is left to the model. A prepared
-            answer says nothing of that and is taken at 0 only.
-        small: the arm's model is a small one: its prompts stay short, as it makes nothing of descriptions.
-        advice: of earlier runs, fenced, for the prompt; gives no evidence.
-        news: what other subtasks found since it was last asked: (source, text).
-        working_tokens: of the results that a loop is shown.
-    """
-
-    agent: Agent
-    mode: Mode
-    text: str
-    answer_type: str
-    facts: tuple[tuple[str, str], ...]
-    context: ToolContext
-    chat: Chat
-    call_tool: CallTool
-    remaining: Callable[[], str]
-    max_turns: int
-    small: bool
-    more_turns: int = 0
-    sure: float = SURE
-    advice: Callable[[], str] = lambda: ""
-    news: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
-    working_tokens: int = 1500
-
-
-@dataclass
-class Attempt:
-    """What came of it.
-
-    Attributes:
-        text: the answer.
-        evidence: (source, text) pairs of what was looked at.
-        calls: (tool, arguments, error or None) of each tool call.
-        computed: the answer is a tool's result, not a model's words.
-    """
-
-    text: str = ""
-    evidence: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    calls: list[tuple[str, dict[str, Any], str | None]] = field(
-        default_factory=list[tuple[str, dict[str, Any], str | None]]
-    )
-    computed: bool = False
 
 
 async def work(job: Job) -> Attempt:

@@ -13,8 +13,9 @@ from pointwork.agents import sharing
 from pointwork.agents.advising import advice, learn_skill
 from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
+from pointwork.agents.job import Attempt, Job
 from pointwork.agents.judge import judge
-from pointwork.agents.loop import Attempt, Job, work
+from pointwork.agents.loop import work
 from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner

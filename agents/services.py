@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from pointwork.agents.loop import SURE
+from pointwork.agents.job import SURE
 from pointwork.agents.spec import Agent, Mode
 from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger

@@ -46,7 +46,7 @@ class Prepared:
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
         call: (tool name, arguments) when the subtask says outright what to call, so no model is needed to choose.
         sure: how much of the subtask that call accounts for, 0 to 1; a model that is not small is asked below
-            ``loop.SURE``.
+            ``job.SURE``.
         cell: which cell of that call's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether that call's result is more than nothing.
         unit: of a number that the call gives.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pointwork.agents.loop import Attempt
+from pointwork.agents.job import Attempt
 from pointwork.text import tokenize
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.

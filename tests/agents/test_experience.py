@@ -97,7 +97,8 @@ def test_the_board_can_be_switched_off(store: Store) -> None:
 
 
 def test_news_of_others_reach_a_loop_and_count_as_evidence(store: Store) -> None:
-    from pointwork.agents.loop import Job, work
+    from pointwork.agents.job import Job
+    from pointwork.agents.loop import work
     from pointwork.tools import ToolContext
 
     news = [[], [("shared:p0.s1", "The gate is 37 m wide.")], []]

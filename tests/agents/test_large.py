@@ -11,7 +11,8 @@ from pointwork import Team
 from pointwork.agents import preparing
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.loop import Attempt, Job, work
+from pointwork.agents.job import Attempt, Job
+from pointwork.agents.loop import work
 from pointwork.agents.sources import sources_text
 from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Completion, ScriptedClient

@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from pointwork import Agent
-from pointwork.agents.loop import Job, work
+from pointwork.agents.job import Job
+from pointwork.agents.loop import work
 from pointwork.agents.transcript import PAGE, READ, Transcript
 from pointwork.models import ChatRequest, Message, ScriptedClient, Step
 from pointwork.text import count_tokens_estimate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointwork.agents.loop import Attempt
+from pointwork.agents.job import Attempt
 from pointwork.agents.verify import check_answer
 
 

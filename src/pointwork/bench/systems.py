@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 from pointwork.agents import Agent, Team
 from pointwork.agents.background import BackgroundLoop
-from pointwork.agents.loop import Job, work
+from pointwork.agents.job import Job
+from pointwork.agents.loop import work
 from pointwork.bench.metering import Metered, Meters, Usage
 from pointwork.bench.parsers import answer_without_a_model
 from pointwork.bench.tasks import Task
