@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any, cast
 
-from pointwork.agents import preparing, reaching
-from pointwork.agents.services import ANYTHING
+from pointwork.agents import analysing, preparing, reaching
+from pointwork.agents.services import ANYTHING, WHOLE
 from pointwork.agents.spec import Agent
 from pointwork.errors import ConfigError
 from pointwork.settings import Settings, WebSettings
@@ -69,6 +69,16 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
             some("python"),
             prepare=reaching.prepare_python,
             match=reaching.fits_python,
+        ),
+        Agent(
+            "analyst",
+            "You are a helpful assistant that does a task of several steps by one program over notes and tables.",
+            {WHOLE: "several facts from notes and tables, counted, compared and computed by one program"},
+            some("program"),
+            modes=("instant", "reasoning"),
+            small=False,
+            prepare=analysing.prepare_program,
+            match=preparing.fits_nothing,
         ),
         Agent(
             "web",

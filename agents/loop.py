@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pointwork.agents.job import Attempt, Job
+from pointwork.agents.programming import write_program
 from pointwork.agents.prompts import (
     FROM_CONTEXT,
     LOOP,
@@ -22,6 +23,7 @@ from pointwork.agents.prompts import (
     tools_text,
 )
 from pointwork.agents.readings.finishing import finishing
+from pointwork.agents.readings.wanting import QUANTITY
 from pointwork.agents.spec import Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
@@ -33,12 +35,6 @@ from pointwork.tools.spec import call_tokens
 ANSWER_TOKENS = 160
 WRITE_TOKENS = 400
 REASONING_TOKENS = 120
-
-# A question for which a number that nobody wrote down can follow from what was read.
-QUANTITY = re.compile(
-    r"\b(?:how\s+(?:much|many)|percent\w*|bill|total|cost|costs|altogether|all\s+together|in\s+all|average)\b",
-    re.IGNORECASE,
-)
 
 # A result up to this long is an answer as it stands; a longer one has to be read for it.
 SHORT_RESULT = 120
@@ -60,7 +56,9 @@ async def work(job: Job) -> Attempt:
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
-    if prepared.answer and job.mode == "instant" and job.sure <= 0:
+    if prepared.writing is not None:
+        await write_program(job, prepared.writing, job.agent.tools[0], attempt)
+    elif prepared.answer and job.mode == "instant" and job.sure <= 0:
         attempt.text = prepared.answer
         holding = [piece for piece in prepared.context if prepared.answer in piece[1]]
         attempt.evidence = holding or attempt.evidence[:1]

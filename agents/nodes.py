@@ -32,7 +32,7 @@ from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
 from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
 from pointwork.ledger import Account
-from pointwork.memory import Item, quoting, timely
+from pointwork.memory import Item, Recall, quoting, timely
 from pointwork.memory.items import UNTRUSTED
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller
@@ -89,7 +89,8 @@ class Nodes:
             small = not services.plans("planner") and not trained
             sources = partial(sources_text, context)  # the folder is walked only if the model is asked
             able, settings = services.capabilities(), services.settings.planner
-            planner = Planner(able, fits, chat, settings, small, trained, sources, self._worked)
+            whole = "" if trained else services.whole()
+            planner = Planner(able, fits, chat, settings, small, trained, sources, whole, self._worked)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
@@ -121,26 +122,7 @@ class Nodes:
         if payload["answers"] and payload.get("late"):
             subtask = replace(subtask, capability=await self._fitting(payload, subtask, question))
         account, arm, decision, propensity, replay = self._route(payload, subtask, question, name)
-        recall = services.memory.recall(
-            question,
-            k=4,
-            budget_tokens=max(1, services.settings.run.recall_tokens),
-            thread=payload["thread"],
-            run_id=run_id,
-            subtask=key,
-        )
-        _emit("subtask_started", key=key, text=question, arm=arm.name, tiers=dict(recall.tiers))
-        facts = [list(fact) for fact in payload["facts"]]
-        shown = {source for source, _ in facts}  # a turn of the thread stands in memory too
-        fitting = (item for item in recall.items if item.score >= RELEVANT and item.source not in shown)
-        facts += [[f"memory:{item.id}", _shown(item)] for item in fitting]
-        # of outsiders only the texts themselves, which the run's taint follows
-        trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
-        facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
-        needs = [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
-        has = [text for source, text in facts if source.startswith("answer:")]
-        shared = sharing.read(services.in_hand(run_id), key, question, needs, known=has)
-        facts += [list(piece) for piece in shared]
+        recall, facts = self._known(payload, subtask, question, arm)
         take_in(services.store, run_id, (source for source, _ in facts))
         tried: Try = {
             "key": key,
@@ -189,6 +171,32 @@ class Nodes:
             self.turns.took(arm.agent.name, len(spent))
         services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
+
+    def _known(
+        self, payload: dict[str, Any], subtask: Subtask, question: str, arm: ArmSpec
+    ) -> tuple[Recall, list[list[str]]]:
+        """What memory recalls for a subtask, and all that is known for it: answers, items, facts, shared pieces."""
+        services, run_id, key = self.services, payload["run_id"], payload["key"]
+        recall = services.memory.recall(
+            question,
+            k=4,
+            budget_tokens=max(1, services.settings.run.recall_tokens),
+            thread=payload["thread"],
+            run_id=run_id,
+            subtask=key,
+        )
+        _emit("subtask_started", key=key, text=question, arm=arm.name, tiers=dict(recall.tiers))
+        facts = [list(fact) for fact in payload["facts"]]
+        shown = {source for source, _ in facts}  # a turn of the thread stands in memory too
+        fitting = (item for item in recall.items if item.score >= RELEVANT and item.source not in shown)
+        facts += [[f"memory:{item.id}", _shown(item)] for item in fitting]
+        # of outsiders only the texts themselves, which the run's taint follows
+        trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
+        facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
+        needs = [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
+        has = [text for source, text in facts if source.startswith("answer:")]
+        shared = sharing.read(services.in_hand(run_id), key, question, needs, known=has)
+        return recall, facts + [list(piece) for piece in shared]
 
     async def _fitting(self, payload: dict[str, Any], subtask: Subtask, question: str) -> str:
         """The capability that fits a step best now that the answers in it are known."""

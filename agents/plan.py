@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from pointwork.errors import PlanError
 from pointwork.text import tokenize
 
-Author = Literal["model", "repaired", "splitter", "instant"]
+Author = Literal["model", "repaired", "splitter", "instant", "program"]
 
 ANSWER_TYPES = ("text", "number", "date", "list", "yes-no")
 

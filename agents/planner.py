@@ -1,12 +1,14 @@
 """From a task to a plan: outright if one agent can answer, by the model, by its second try, or by rules."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
+from pointwork.agents.readings.wanting import QUANTITY
 from pointwork.agents.splitter import answer_type_of, nested_steps, split
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
@@ -23,6 +25,8 @@ PLAN_TOKENS = 400
 Chat = Callable[[ChatRequest], Awaitable[Completion]]
 # A plan of the rules is sound if every step fits an agent this well; after a failure, less will do.
 SURE, ANOTHER = 0.4, 0.2
+
+_NUMBER = re.compile(r"\d[\d.,]*")
 
 # Worked examples that a model is shown.
 EXAMPLES = 4
@@ -49,6 +53,8 @@ class Planner:
         trained: it was trained to plan (its version is an adapter): it needs no worked examples, and is asked
             wherever no agent clearly fits the whole.
         sources: says what there is to look things up in; asked for a model that is neither small nor trained.
+        whole: the capability of who writes a program for a task of several steps; empty: nobody, or a model that is
+            too small for it, or one that plans better.
         worked: a task → tasks like it with plans that went well in earlier runs: the last of the examples.
     """
 
@@ -59,6 +65,7 @@ class Planner:
     small: bool = False
     trained: bool = False
     sources: Callable[[], Awaitable[str]] = nowhere
+    whole: str = ""
     worked: Callable[[str], Worked] = lambda _: ()
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
@@ -81,6 +88,8 @@ class Planner:
                 return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
         parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
         author = "instant" if len(parts) == 1 else "splitter"
+        if self.whole and self.settings.mode == "auto" and not report and _computes(task, len(parts), sure):
+            return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
         by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
         changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
         # a small model plans no better than rules that found parts
@@ -174,6 +183,11 @@ class Planner:
             sure = min(sure, left[best])
             found.append(replace(part, capability=best))
         return found, sure
+
+
+def _computes(task: str, parts: int, sure: float) -> bool:
+    """Whether a task has several steps or asks for a quantity, and the agents do not clearly fit what it says."""
+    return sure < OUTRIGHT and (parts > 1 or bool(QUANTITY.search(task)) or len(_NUMBER.findall(task)) > 1)
 
 
 def _examples(capabilities: Sequence[str], task: str, worked: Worked) -> Worked:

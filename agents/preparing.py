@@ -109,7 +109,7 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
 
 async def _spoken_of(text: str, context: ToolContext) -> list[tuple[str, str]]:
     """What speaks of the same as a question: a number that it needs may stand there, a price or a rule."""
-    return await _besides(text, context, await _sentences(text, context))
+    return await _besides(text, context, await sentences_about(text, context))
 
 
 async def _besides(
@@ -136,18 +136,18 @@ def _ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableIn
     return sorted(scored, key=lambda pair: -pair[0])
 
 
-async def _tables(context: ToolContext) -> Sequence[TableInfo]:
+async def readable_tables(context: ToolContext) -> Sequence[TableInfo]:
     if context.root is None:
         return []
     return [table for table in await asyncio.to_thread(catalog, context.root) if not table.problem]
 
 
-async def _read_tables(text: str, context: ToolContext) -> list[Reading]:
+async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     """Readings of a question as a query, best first."""
     root = context.root
     if root is None:
         return []
-    known = await _tables(context)
+    known = await readable_tables(context)
 
     def read() -> list[Reading]:
         return tables.readings(
@@ -170,14 +170,15 @@ def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
 
 
 async def fits_tables(text: str, context: ToolContext) -> float:
-    read = await _read_tables(text, context)
+    read = await read_tables(text, context)
     if not read:
         return 0.0
     best = read[0]
     if best.score < CLEAR:
         return 0.6 * best.score
     bound = sum(bool(best.arguments.get(f"{part}_column")) for part in ("where", "and", "also"))
-    named = any(re.search(rf"\b{re.escape(Path(t.source.path).name)}\b", text) for t in await _tables(context))
+    files = [Path(table.source.path).name for table in await readable_tables(context)]
+    named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in files)
     return min(0.97, best.score + (0.1 if bound > 1 else 0.0) + (0.3 if named else 0.0))
 
 
@@ -191,7 +192,7 @@ def _described(table: TableInfo) -> str:
 
 
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
-    read = await _read_tables(text, context)
+    read = await read_tables(text, context)
     asked = await _asked_table(text, context)
     if read and read[0].score >= CLEAR:
         best = read[0]
@@ -202,7 +203,7 @@ async def prepare_tables(text: str, context: ToolContext) -> Prepared:
 
 async def _asked_table(text: str, context: ToolContext) -> Prepared:
     """What a model needs to query a table itself."""
-    found = _ranked(text, await _tables(context))
+    found = _ranked(text, await readable_tables(context))
     scores = {table.name: score for score, table in found}
     ranked = [table for score, table in found if score > 0][:TABLES]
     if not ranked:
@@ -287,7 +288,7 @@ _LOOK_UP = re.compile(
 )
 
 
-async def _sentences(text: str, context: ToolContext) -> list[sentences.Sentence]:
+async def sentences_about(text: str, context: ToolContext, most: int = SENTENCES) -> list[sentences.Sentence]:
     """The sentences of the files that fit a question, best first."""
     root = context.root
     if root is None:
@@ -300,18 +301,18 @@ async def _sentences(text: str, context: ToolContext) -> list[sentences.Sentence
         return sentences.ranked(text, prose, lambda token: passages.idf(resolved, token))
 
     try:
-        return (await asyncio.to_thread(find))[:SENTENCES]
+        return (await asyncio.to_thread(find))[:most]
     except ToolError:
         return []
 
 
 async def fits_files(text: str, context: ToolContext) -> float:
-    found = await _sentences(text, context)
+    found = await sentences_about(text, context)
     return min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
 
 
 async def prepare_files(text: str, context: ToolContext) -> Prepared:
-    found = await _sentences(text, context)
+    found = await sentences_about(text, context)
     if not found:
         return Prepared()
     want = wanted(text)

@@ -23,9 +23,13 @@ from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.store.tables import runs
 from pointwork.tools import ToolContext
+from pointwork.tools.sandbox import missing_means
 
 # An agent with this capability may be picked for any subtask.
 ANYTHING = "*"
+
+# What an agent is asked for that does a whole task by one program.
+WHOLE = "analysis"
 
 # With fewer there is nothing for the router to learn.
 LEAST_ARMS = 3
@@ -92,12 +96,15 @@ class Services:
         names = [agent.name for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError(f"two agents of a team have the same name: {', '.join(sorted(names))}")
-        self.agents: dict[str, Agent] = {agent.name: agent for agent in agents}
         self.settings, self.store, self.models, self.memory = settings, store, models, memory
+        able = [a for a in agents if a.small or not all(self.is_small(role) for role in a.roles)]
+        if not able:
+            raise UsageError(f"{', '.join(names)} can do nothing on a model as small as those configured")
+        self.agents: dict[str, Agent] = {agent.name: agent for agent in able}
         self.playbook, self.skills = Playbook(store), Skills(store)
         self.ledger = Ledger(store)
         self._in_hand: dict[str, RunInHand] = {}
-        self.arms: dict[str, ArmSpec] = {arm.name: arm for agent in agents for arm in self._arms_of(agent)}
+        self.arms: dict[str, ArmSpec] = {arm.name: arm for agent in able for arm in self._arms_of(agent)}
         self.router = Router(
             [self._router_arm(arm) for arm in self.arms.values()],
             policy=settings.router.policy,
@@ -111,7 +118,7 @@ class Services:
     def _arms_of(self, agent: Agent) -> list[ArmSpec]:
         """One arm per distinct model behind the agent's roles and per mode."""
         models: dict[str, str] = {}
-        for role in agent.roles:
+        for role in agent.roles if agent.small else [role for role in agent.roles if not self.is_small(role)]:
             models.setdefault(self.models.client(role).name, role)
         # without tools there is nothing to loop over
         modes: list[Mode] = [mode for mode in agent.modes if agent.tools or mode != "agentic"]
@@ -201,6 +208,13 @@ class Services:
         if kind == "auto":
             return 0.0 if self.is_small(role) else SURE
         return 0.0 if kind == "always" else 2.0
+
+    def whole(self) -> str:
+        """The capability of an agent that does a task of several steps by one program, where that is better than a
+        plan of rules: on a model that is not small, and plans no better itself. Empty otherwise.
+        """
+        able = WHOLE in self.capabilities() and not self.plans("planner")
+        return WHOLE if able and not missing_means() else ""
 
     def is_small(self, role: str) -> bool:
         """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""

@@ -36,6 +36,21 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Writing:
+    """How a model is asked for a program that does the whole subtask.
+
+    Attributes:
+        instructions: the system message.
+        examples: (request, program) pairs.
+        asked: the request: what is given and the task, as comments of Python.
+    """
+
+    instructions: str
+    examples: tuple[tuple[str, str], ...]
+    asked: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What an agent has at hand before a model is asked.
 
@@ -53,6 +68,7 @@ class Prepared:
         answer: the best of the choices, if it fits so well that a small model would not choose better.
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
+        writing: a program is to be written and run by the agent's first tool, instead of a call or an answer.
         reads: what that call brings is a text to be read: finds the answer in it, or choices, for a small model.
     """
 
@@ -67,6 +83,7 @@ class Prepared:
     answer: str = ""
     choices: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+    writing: Writing | None = None
     reads: Callable[[ToolResult], ToolResult] | None = None
 
 
@@ -87,6 +104,8 @@ class Agent:
         roles: model roles it may run on; each distinct model behind them makes an arm.
         modes: ``instant`` (at most one tool call), ``reasoning`` (a few sentences of thought first) and ``agentic``
             (a loop of tool calls; only for agents with tools).
+        small: a small model will do (``EmbeddedClient.small``); without, the agent gets no arm on one, and is left
+            out of a team that has no other model for its roles.
         prepare: gathers context before the model is asked.
         match: how well a piece of text fits this agent, 0 to 1; default is overlap with what is written above.
 
@@ -100,6 +119,7 @@ class Agent:
     tools: tuple[Tool, ...] = ()
     roles: tuple[str, ...] = ("worker-small", "worker-large")
     modes: tuple[Mode, ...] = MODES
+    small: bool = True
     prepare: Prepare | None = field(default=None, repr=False)
     match: Match | None = field(default=None, repr=False)
 

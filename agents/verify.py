@@ -16,6 +16,9 @@ GROUNDED = 0.6
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
+# A number of a program: not a part of a name.
+_LITERAL = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+
 _HOW_MANY = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 
 # Arguments that are a program, or what it is tested with.
@@ -120,6 +123,18 @@ def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check
     if share < GROUNDED:
         return Check("grounded", False, f"only {share:.0%} of the answer's words are in the evidence")
     return Check("grounded", True)
+
+
+def strange_numbers(code: str, given: str) -> list[str]:
+    """Numbers of a program that neither stand in what was given nor are of common use, in its order.
+
+    The month of a date is no such number where a text says its name.
+    """
+    known = _numbers(given) | _spelled(given) | _COMMON
+    known |= _shares(known)
+    written = re.sub(r"\bdate\(\s*(\d+),\s*\d+", r"date(\1", re.sub(r"#.*", "", code))
+    found = [re.sub(r"(\.\d*?)0+$", r"\1", number).rstrip(".") for number in _LITERAL.findall(written)]
+    return [number for number in dict.fromkeys(found) if number not in known]
 
 
 def _shares(numbers: set[str]) -> set[str]:

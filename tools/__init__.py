@@ -34,6 +34,7 @@ _BUILTIN = {
     "files": ("list_files", "find_files", "grep_files", "read_file", "search_files"),
     "recall": ("recall", "read_memory"),
     "python": ("python",),
+    "program": ("program",),
     "web": ("web",),
 }
 

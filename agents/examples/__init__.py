@@ -1,4 +1,4 @@
-"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``, ``plans``.
+"""Worked examples for models, picked by likeness to the request (DynaICL): ``tables``, ``plans``; and ``programs``.
 
 A small model copies the form of what it is shown; a large one needs none of this and is not hurt by it. Written for
 this purpose: none is taken from a benchmark.
@@ -44,4 +44,11 @@ def bank(name: str) -> Bank:
 def tables() -> dict[str, Any]:
     """The tables that the examples of ``tables`` speak of, by name."""
     text = resources.files("pointwork.agents.examples").joinpath("shown.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+@functools.cache
+def programs() -> list[dict[str, str]]:
+    """Requests (``given``) with programs that do them: all are shown, so that engines keep what they have read."""
+    text = resources.files("pointwork.agents.examples").joinpath("programs.json").read_text(encoding="utf-8")
     return json.loads(text)

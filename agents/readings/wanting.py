@@ -10,6 +10,13 @@ MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF|cents?|penc
 """Currencies in words."""
 
 
+# A question for which a number that nobody wrote down can follow from what was read.
+QUANTITY = re.compile(
+    r"\b(?:how\s+(?:much|many)|percent\w*|bill|total|cost|costs|altogether|all\s+together|in\s+all|average)\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class Wanted:
     """The kind of answer that a question's form asks for.

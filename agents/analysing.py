@@ -1,0 +1,140 @@
+"""What the analyst gathers: sentences and tables for a program that does a whole task of several steps.
+
+The model writes the steps, Python computes them (program of thoughts, Chen et al. 2022). What is given stands there
+as the beginning of a file of Python, which is what models of code go on with best.
+"""
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pointwork.agents import examples
+from pointwork.agents.linking import linked_columns, linked_values
+from pointwork.agents.preparing import CLEAR, read_tables, readable_tables, sentences_about
+from pointwork.agents.readings.sentences import CODE, Sentence
+from pointwork.agents.spec import Prepared, Writing
+from pointwork.tools import ToolContext
+from pointwork.tools.catalog import Column, TableInfo, texts_of
+from pointwork.tools.duck import open_database
+from pointwork.tools.table_loading import quote_name
+
+INSTRUCTIONS = """You complete a Python program that prints the answer to a task. Write a few plain lines. \
+Every number comes from the notes, the tables or the task; never invent one. Print only what is asked for.
+There already: datetime, math, Counter, every table as a list of dicts under its name, and
+add(date, years=0, months=0, weeks=0, days=0), weekday(date), convert(value, "from", "to").
+Begin with two comments: what is given, in which units, and what is asked."""
+
+# Sentences shown, of those looked at; none that fits this much worse than the best.
+NOTES, LOOKED = 6, 14
+LEAST, BESIDE = 0.25, 0.45
+
+TABLES = 2
+# Values of a text column that are told, and their characters together.
+VALUES, VALUES_LENGTH = 8, 90
+
+
+async def prepare_program(text: str, context: ToolContext) -> Prepared:
+    """Notes and tables about a task, and how to ask for a program over them."""
+    notes = await _notes(text, context)
+    tables = await _tables(text, context)
+    given = "\n".join(piece for _, piece in [*notes, *tables])
+    rows = examples.programs()
+    above = "# notes:\n" if notes else ""
+    asked = f"{above}{given}\n# task: {text}".lstrip("\n")
+    return Prepared(
+        context=(*notes, *tables),
+        writing=Writing(INSTRUCTIONS, tuple((row["given"], row["program"]) for row in rows), asked),
+    )
+
+
+async def _notes(text: str, context: ToolContext) -> list[tuple[str, str]]:
+    """(source, comment line) of the sentences that fit, by file; beside the best its neighbours."""
+    found = await sentences_about(text, context, LOOKED)
+    fitting = [s for s in found if s.score >= max(LEAST, BESIDE * found[0].score)][:NOTES]
+    by_file: dict[str, dict[str, str]] = {}
+    for place, sentence in enumerate(fitting):
+        of_file = by_file.setdefault(sentence.passage.path, {})
+        if sentence.passage.path.lower().endswith(CODE):
+            pieces = sentence.passage.text.splitlines() if place < 3 else []
+        else:
+            around = [sentence.before, sentence.text, sentence.after] if place == 0 else [sentence.text]
+            pieces = [piece for piece in around if not piece.startswith("# ")]
+        of_file.update((piece, sentence.source) for piece in pieces if piece.strip())
+    return [
+        (source, f"# [{_named(path, fitting)}] {piece}")
+        for path, pieces in by_file.items()
+        for piece, source in pieces.items()
+    ]
+
+
+def _named(path: str, found: list[Sentence]) -> str:
+    """A file's name, with its heading where that says a date or a number (minutes, reports)."""
+    heading = next((s.passage.heading for s in found if s.passage.path == path), "")
+    name = PurePosixPath(path)
+    short = name.stem if name.suffix == ".md" else name.name
+    return f"{short}, {heading}" if re.search(r"\d", heading) else short
+
+
+async def _tables(text: str, context: ToolContext) -> list[tuple[str, str]]:
+    """(source, comment lines) of the tables that the task speaks of: a row, and values of its text columns."""
+    root = context.root
+    if root is None:
+        return []
+    read = (await read_tables(text, context))[:1]
+    known = await readable_tables(context)
+
+    def describe() -> list[tuple[str, str]]:
+        whole = [_with_texts(root, table) for table in known]
+        meant = [reading.arguments.get("table") for reading in read if reading.score >= CLEAR]
+        scored = [(_fit(table, text, meant), table) for table in whole]
+        best = max((score for score, _ in scored), default=0.0)
+        fitting = sorted((p for p in scored if p[0] >= max(1.0, best / 2)), key=lambda pair: -pair[0])
+        return [(table.evidence, _told(root, table, text)) for _, table in fitting[:TABLES]]
+
+    return await asyncio.to_thread(describe)
+
+
+def _with_texts(root: Path, table: TableInfo) -> TableInfo:
+    texts = {column.name: texts_of(root, table, column) for column in table.columns if column.kind == "text"}
+    return replace(table, columns=tuple(replace(c, values=texts.get(c.name, ())) for c in table.columns))
+
+
+def _fit(table: TableInfo, text: str, meant: list[Any]) -> float:
+    """How much of a task a table holds: columns and values it names, and whether a reading means this table."""
+    named = len(linked_columns(table, text)) + (re.search(rf"\b{re.escape(table.name)}\b", text) is not None)
+    return named + 1.5 * len(linked_values(table, text)) + (2.0 if table.name in meant else 0.0)
+
+
+def _told(root: Path, table: TableInfo, text: str) -> str:
+    database = open_database(root, (table.source,))
+    first = database.query(f"SELECT * FROM {quote_name(table.name)}", 1)  # noqa: S608
+    kinds = {column.name: column.kind for column in table.columns}
+    cells = ", ".join(
+        f"{json.dumps(name, ensure_ascii=False)}: {_cell(cell, kinds.get(name, ''))}"
+        for name, cell in zip(first.columns, first.rows[0] if first.rows else [], strict=False)
+    )
+    lines = [f"# table {table.name}, {table.rows} rows like {{{cells}}}"]
+    for column in table.columns:
+        if column.kind == "text" and (values := _values(table, column, text)):
+            told = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
+            lines.append(f"#   {column.name} is {told}")
+    return "\n".join(lines)
+
+
+def _cell(cell: Any, kind: str) -> str:
+    if kind == "date" and isinstance(cell, str):
+        year, month, day = (int(part) for part in cell[:10].split("-"))
+        return f"date({year}, {month}, {day})"
+    if isinstance(cell, str) and len(cell) > VALUES_LENGTH:
+        cell = cell[:VALUES_LENGTH] + "…"
+    return json.dumps(cell, ensure_ascii=False) if not isinstance(cell, bool) and cell is not None else str(cell)
+
+
+def _values(table: TableInfo, column: Column, text: str) -> list[str]:
+    """Values of a text column that the task names, and all of it where they are few and short."""
+    named = [value for name, value in linked_values(table, text) if name == column.name]
+    few = len(column.values) <= VALUES and sum(map(len, column.values)) < VALUES_LENGTH
+    return list(dict.fromkeys([*named, *(column.values if few else ())]))[:VALUES]

@@ -1,0 +1,135 @@
+"""A tool that runs a model's program over the tables and the Python files of the run's folder."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pointwork.errors import ToolError
+from pointwork.tools import passages, paths, units
+from pointwork.tools.catalog import TableInfo, catalog
+from pointwork.tools.duck import open_database
+from pointwork.tools.sandbox import Limits, run_python
+from pointwork.tools.spec import ToolContext, ToolResult, tool
+from pointwork.tools.table_loading import quote_name
+
+_PRELUDE = Path(__file__).with_name("program_prelude.py")
+
+# A table with more is for a query.
+MAX_ROWS = 20_000
+_SHOWN = 20_000
+
+# Python files of the folder that a program may call into: small ones, and not many.
+_CODE_BYTES, _CODE_FILES = 50_000, 200
+
+_UNITS = """
+mm cm m km inch inches ft feet yard mile nautical_mile m^2 hectare acre km^2 ft^2 m^3 mg g kg t tonne lb oz ml cl l
+litre liter gallon pint s second min minute h hour day week month year km/h kmh m/s mph knot degC degF celsius
+fahrenheit K J kJ Wh kWh kcal W watt kW kilowatt horsepower hPa bar psi A V Hz kHz
+"""
+
+_OPENING = (
+    "import sys, datetime, json, math, re, statistics; from collections import Counter, defaultdict; "
+    "from datetime import date, timedelta; sys.path.insert(0, '/room'); "
+    "from prelude import add, convert, tables, weekday; globals().update(tables()); "
+)
+
+
+@tool(labels=["reads-private"], timeout=40.0, call_tokens=400)
+def program(context: ToolContext, code: str) -> ToolResult:
+    """Run a Python program (standard library) over the folder's tables, each a list of dicts under its name.
+
+    There besides: date, timedelta, Counter, math, statistics, add(date, years, months, weeks, days), weekday(date),
+    convert(value, unit, to) and the functions of the folder's Python files. Print the answer.
+
+    Args:
+        code: the program; print what is wanted
+
+    Raises:
+        ToolError: it failed, took too much, a table is too large for it, or this system has no sandbox.
+    """
+    tables = [] if context.root is None else _named(paths.root_of(context), code)
+    given = {"units": _factors(), "tables": {info.name: _cells(paths.root_of(context), info) for info in tables}}
+    files = {"prelude.py": _PRELUDE.read_text("utf-8"), "given.json": json.dumps(given, default=str)}
+    opening = _OPENING
+    called = {} if context.root is None else _called(paths.root_of(context), code)
+    for number, text in enumerate(called.values()):
+        files[f"given_{number}.py"] = text
+        opening += f"from given_{number} import *; "
+    ran = run_python(f"{opening}\n{code}", files=files, limits=Limits(output_bytes=_SHOWN))
+    if ran.ended != "ok":
+        raise ToolError(f"the program ended with {ran.ended}: {ran.why or _last_line(ran.stderr)}")
+    printed = ran.stdout.strip()
+    if not printed:
+        raise ToolError("the program printed nothing: print the answer")
+    evidence = [(info.evidence, f"{info.rows} rows, read by a program") for info in tables]
+    evidence += [(f"file:{path}", text) for path, text in called.items()]
+    answer = _plain(printed.splitlines()[-1]) if len(printed) <= 200 else ""
+    return ToolResult(printed, printed, (*evidence, ("tool:program", printed)), answer)
+
+
+def _last_line(stderr: str) -> str:
+    return (stderr.strip().splitlines() or ["without a word"])[-1][:500]
+
+
+def _plain(line: str) -> str:
+    """A line printed; a number in it without the noise of binary fractions, and a whole one without its ``.0``."""
+    line = re.sub(r"-?\d+\.\d{7,}(?![\de])", lambda found: f"{float(found[0]):.10g}", line.strip())
+    return re.sub(r"(?<=\d)\.0+(?![\d.])", "", line)
+
+
+def _named(root: Path, code: str) -> list[TableInfo]:
+    """The tables that a program names."""
+    words = set(re.findall(r"[^\W\d]\w*", code))
+    return [info for info in catalog(root) if info.name in words and not info.problem]
+
+
+def _cells(root: Path, info: TableInfo) -> dict[str, Any]:
+    if info.rows > MAX_ROWS:
+        raise ToolError(f"table {info.name} has {info.rows} rows, over {MAX_ROWS}: ask for what is needed with sql")
+    rows = open_database(root, (info.source,)).query(f"SELECT * FROM {quote_name(info.name)}", MAX_ROWS)  # noqa: S608
+    dates = [column.name for column in info.columns if column.kind == "date"]
+    return {"columns": rows.columns, "dates": dates, "rows": rows.rows}
+
+
+@cache
+def _factors() -> dict[str, tuple[str, float, float]]:
+    """Units by name: (dimension, factor to the base unit, what is added on top)."""
+    found: dict[str, tuple[str, float, float]] = {}
+    for name in _UNITS.split():
+        quantity = units.registry().Quantity
+        unit = units.parse_unit(name)
+        kind = " ".join(f"{name}{float(power):g}" for name, power in sorted(unit.dimensionality.items()))
+        zero, one = (float(quantity(value, unit).to_base_units().magnitude) for value in (0, 1))
+        found[name] = (kind, one - zero, zero)
+    return found
+
+
+def _called(root: Path, code: str) -> dict[str, str]:
+    """The folder's Python files, by path, that define what a program calls and does not define itself."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return {}
+    nodes = list(ast.walk(tree))
+    calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    calls -= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return {path: text for path, text, defined in _modules(root) if calls & defined} if calls else {}
+
+
+def _modules(root: Path) -> Iterator[tuple[str, str, set[str]]]:
+    """(path, text, functions defined) of the Python files below a folder that import nothing but the library."""
+    for number, entry in enumerate(paths.walk(root)):
+        if number >= _CODE_FILES:
+            return
+        if not entry.path.endswith(".py") or entry.size > _CODE_BYTES:
+            continue
+        try:
+            text = passages.decode(paths.read_bytes(root, entry.path), entry.path)
+            tree = ast.parse(text)
+        except (SyntaxError, ToolError, ValueError):
+            continue
+        yield entry.path, text, {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
