@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
 from pointwork.text import tokenize
+from pointwork.tools.units import is_factor
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
 _COMMON = {str(number) for number in (*range(11), 12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 1024, 3600)}
@@ -128,13 +129,13 @@ def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check
 def strange_numbers(code: str, given: str) -> list[str]:
     """Numbers of a program that neither stand in what was given nor are of common use, in its order.
 
-    The month of a date is no such number where a text says its name.
+    The month of a date is no such number where a text says its name, and neither is the factor between two units.
     """
     known = _numbers(given) | _spelled(given) | _COMMON
     known |= _shares(known)
     written = re.sub(r"\bdate\(\s*(\d+),\s*\d+", r"date(\1", re.sub(r"#.*", "", code))
     found = [re.sub(r"(\.\d*?)0+$", r"\1", number).rstrip(".") for number in _LITERAL.findall(written)]
-    return [number for number in dict.fromkeys(found) if number not in known]
+    return [number for number in dict.fromkeys(found) if number not in known and not is_factor(number)]
 
 
 def _shares(numbers: set[str]) -> set[str]:

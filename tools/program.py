@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ _SHOWN = 20_000
 
 # Python files of the folder that a program may call into: small ones, and not many.
 _CODE_BYTES, _CODE_FILES = 50_000, 200
-
-_UNITS = """
-mm cm m km inch inches ft feet yard mile nautical_mile m^2 hectare acre km^2 ft^2 m^3 mg g kg t tonne lb oz ml cl l
-litre liter gallon pint s second min minute h hour day week month year km/h kmh m/s mph knot degC degF celsius
-fahrenheit K J kJ Wh kWh kcal W watt kW kilowatt horsepower hPa bar psi A V Hz kHz
-"""
 
 _OPENING = (
     "import sys, datetime, json, math, re, statistics; from collections import Counter, defaultdict; "
@@ -52,7 +45,10 @@ def program(context: ToolContext, code: str) -> ToolResult:
         ToolError: it failed, took too much, a table is too large for it, or this system has no sandbox.
     """
     tables = [] if context.root is None else _named(paths.root_of(context), code)
-    given = {"units": _factors(), "tables": {info.name: _cells(paths.root_of(context), info) for info in tables}}
+    given = {
+        "units": units.factors(),
+        "tables": {info.name: _cells(paths.root_of(context), info) for info in tables},
+    }
     files = {"prelude.py": _PRELUDE.read_text("utf-8"), "given.json": json.dumps(given, default=str)}
     opening = _OPENING
     called = {} if context.root is None else _called(paths.root_of(context), code)
@@ -93,19 +89,6 @@ def _cells(root: Path, info: TableInfo) -> dict[str, Any]:
     rows = open_database(root, (info.source,)).query(f"SELECT * FROM {quote_name(info.name)}", MAX_ROWS)  # noqa: S608
     dates = [column.name for column in info.columns if column.kind == "date"]
     return {"columns": rows.columns, "dates": dates, "rows": rows.rows}
-
-
-@cache
-def _factors() -> dict[str, tuple[str, float, float]]:
-    """Units by name: (dimension, factor to the base unit, what is added on top)."""
-    found: dict[str, tuple[str, float, float]] = {}
-    for name in _UNITS.split():
-        quantity = units.registry().Quantity
-        unit = units.parse_unit(name)
-        kind = " ".join(f"{name}{float(power):g}" for name, power in sorted(unit.dimensionality.items()))
-        zero, one = (float(quantity(value, unit).to_base_units().magnitude) for value in (0, 1))
-        found[name] = (kind, one - zero, zero)
-    return found
 
 
 def _called(root: Path, code: str) -> dict[str, str]:

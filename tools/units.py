@@ -5,6 +5,7 @@ import re
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from pointwork.errors import ToolError
@@ -46,6 +47,11 @@ _EXAMPLES = {
     "[length] / [time]": "m/s, km/h, mph",
 }
 _SYMBOLS = {"degree_Celsius": "degC", "degree_Fahrenheit": "degF", "delta_degree_Celsius": "delta_degC"}
+_COMMON = """
+mm cm m km inch inches ft feet yard mile nautical_mile m^2 hectare acre km^2 ft^2 m^3 mg g kg t tonne lb oz ml cl l
+litre liter gallon pint s second min minute h hour day week month year km/h kmh m/s mph knot degC degF celsius
+fahrenheit K J kJ Wh kWh kcal W watt kW kilowatt horsepower hPa bar psi A V Hz kHz
+"""
 _lock = threading.Lock()
 _registry: Any = None
 
@@ -280,3 +286,28 @@ def describe(value: Value) -> str:
     if isinstance(value, Measure):
         return f"{show(value.magnitude)} {unit_text(value.unit)}"
     return show(value)
+
+
+@cache
+def factors() -> dict[str, tuple[str, float, float]]:
+    """The common units by name: (dimension, factor to its base unit, what is added on top)."""
+    found: dict[str, tuple[str, float, float]] = {}
+    for name in _COMMON.split():
+        unit = parse_unit(name)
+        kind = " ".join(f"{part}{float(power):g}" for part, power in sorted(unit.dimensionality.items()))
+        zero, one = (float(registry().Quantity(value, unit).to_base_units().magnitude) for value in (0, 1))
+        found[name] = (kind, one - zero, zero)
+    return found
+
+
+def is_factor(number: str) -> bool:
+    """Whether a decimal number is the factor between two common units, as far as its places go (``1.852``)."""
+    places = len(number.partition(".")[2])
+    return places > 0 and any(round(factor, places) == float(number) for factor in _ratios())
+
+
+@cache
+def _ratios() -> frozenset[float]:
+    known = list(factors().values())
+    pairs = ((one, other) for one in known for other in known if one[0] == other[0] and one[1] != other[1])
+    return frozenset(one[1] / other[1] for one, other in pairs if 0.01 < one[1] / other[1] < 1000)

@@ -112,6 +112,8 @@ def test_earlier_answers_are_shown(root: Path) -> None:
         ("print(42 * 411)", "42 panels of 410 watts", ["411"]),
         ("print(640 * (1 - 0.85))", "Of 640 seats 85% were sold", []),
         ("end = date(1996, 11, 9)", "On 9 November 1996", []),
+        ("print(6.5 * 1.852, 10 / 3.6, 3 * 1.61)", "6.5 nautical miles, 10 km/h, 3 miles", []),
+        ("print(6.5 * 1.853, 2 * 4.7)", "6.5 nautical miles", ["1.853", "4.7"]),
         ("print(7 * 13)  # 99 of them", "seven boxes of 13", []),
         ("x1 = a2 + 7.50", "7.5 crowns", []),
         ("print(3420 - 2840)", "3,420 crowns and 2,840 crowns", []),
