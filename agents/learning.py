@@ -6,11 +6,11 @@ that a tool or a page said can get into it.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import select
 
-from pointwork.agents.result import Result
 from pointwork.agents.team import Team
 from pointwork.memory.mistakes import SECTION, Failure, Trial, learn
 from pointwork.models import ModelClient
@@ -37,16 +37,24 @@ _NAMED = 3  # tasks in a note
 _CLUSTER = 6  # failures of one kind that are replayed
 
 
-def failures(store: Store, limit: int = 200) -> list[Failure]:
-    """The latest runs that failed, or that feedback calls wrong, with what their last check said; newest first."""
+def failures(store: Store, limit: int = 200, right: Mapping[str, Right] | None = None) -> list[Failure]:
+    """The latest runs that failed, or that feedback calls wrong, with what their last check said; newest first.
+
+    Runs of tasks in ``right`` failed if it says so. Runs whose folder is gone are left out: nobody can repeat them.
+    """
+    known = right or {}
     bad = (
         select(decisions.c.run_id)
         .join(outcomes, outcomes.c.decision_id == decisions.c.id)
         .where(outcomes.c.source == "feedback", outcomes.c.quality < 0.5)
     )
-    query = select(runs).where((runs.c.status == "failed") | runs.c.id.in_(bad))
+    judged = runs.c.task.in_(list(known)) & runs.c.finished.is_not(None)
+    some = (runs.c.status == "failed") | runs.c.id.in_(bad) | judged
+    query = select(runs).where(some)
     found: dict[str, Failure] = {}
     for run in store.rows(query.order_by(runs.c.created.desc()).limit(limit)):
+        if (run["root"] and not Path(run["root"]).is_dir()) or _was_right(run, known):
+            continue
         if run["task"] not in found:  # once a task: the same question asked ten times is one failure
             found[run["task"]] = Failure(run["task"], _mistake(store, run), f"run:{run['id']}")
     return list(found.values())
@@ -72,12 +80,13 @@ def learn_mistakes(
 
     Args:
         team: its configuration, store and folders are those of the replays; these run in stores of their own.
-        right: task → whether an answer is right. Of other tasks a replay goes well if its answer passed all checks.
+        right: task → whether an answer is right, of runs and replays. Of other tasks a replay goes well if its
+            answer passed all checks.
         models: ready-made model clients by role, instead of the configuration's.
         limit: runs that are looked at.
         tell: what is being replayed, for a progress line.
     """
-    found = failures(team.store, limit)
+    found = failures(team.store, limit, right)
     known = team.store.rows(select(runs.c.id, runs.c.root).where(runs.c.id.in_([_id(f) for f in found])))
     roots = {row["id"]: row["root"] for row in known}
 
@@ -89,7 +98,7 @@ def learn_mistakes(
             for failure in cluster:
                 tell(f"{'with' if note else 'without'} a note: {_short(failure.task)}")
                 result = again.run(failure.task, root=roots.get(_id(failure)))
-                done.append(_success(result, failure.task, right or {}))
+                done.append(_success(result.text, result.status, failure.task, right or {}))
             return done
 
     return learn(team.services.playbook, found, write=write_note, replay=replay, most=_CLUSTER)
@@ -100,10 +109,16 @@ def _advised(settings: Settings) -> Settings:
     return settings.model_copy(update={"memory": memory, "store": None})
 
 
-def _success(result: Result, task: str, right: Mapping[str, Right]) -> float:
+def _success(text: str, status: str, task: str, right: Mapping[str, Right]) -> float:
     if task in right:
-        return float(bool(result.text.strip()) and right[task](result.text))
-    return float(result.status == "ok")
+        return float(bool(text.strip()) and right[task](text))
+    return float(status == "ok")
+
+
+def _was_right(run: Mapping[str, Any], right: Mapping[str, Right]) -> bool:
+    """Whether ``right`` knows a run's task and says that it went well."""
+    said = cast(dict[str, Any], run["result"] or {})
+    return run["task"] in right and _success(said.get("text", ""), run["status"], run["task"], right) > 0
 
 
 def _mistake(store: Store, run: Mapping[str, Any]) -> str:

@@ -7,10 +7,10 @@ waits, in state ``pending``, until the user approves it, and no agent sees it be
 
 import time as clock
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from pointwork.embedding import Embedder, default_embedder
 from pointwork.errors import UsageError
@@ -85,14 +85,19 @@ class Playbook:
             if likeness >= _SAME:
                 self._change(bullet.id, helpful=bullet.helpful + 1, sources=_union(bullet.sources, sources))
                 return bullet.id
-        number, now = new_id(), clock.time()
-        values: dict[str, Any] = {
-            "id": number, "section": section.strip(), "text": text, "helpful": 0, "harmful": 0,
-            "sources": list(dict.fromkeys(sources)), "state": state, "created": now, "updated": now,
-        }  # fmt: skip
+        bullet = Bullet(new_id(), section.strip(), text, 0, 0, tuple(dict.fromkeys(sources)), state)
         with self._store.write() as connection:
-            connection.execute(insert(table).values(**values))
-        return number
+            _insert(connection, bullet)
+        return bullet.id
+
+    def take(self, bullets: Sequence[Bullet]) -> int:
+        """Take over bullets of another playbook as they are, votes, sources and state; returns how many are new."""
+        there = {bullet.id for bullet in self.bullets()}
+        new = [bullet for bullet in bullets if bullet.id not in there]
+        with self._store.write() as connection:
+            for bullet in new:
+                _insert(connection, bullet)
+        return len(new)
 
     def approve(self, bullet_id: str) -> None:
         """Make a pending bullet live: the user has read it."""
@@ -192,6 +197,12 @@ class Playbook:
         values["updated"] = clock.time()
         with self._store.write() as connection:
             connection.execute(update(table).where(table.c.id == bullet_id).values(**values))
+
+
+def _insert(connection: Connection, bullet: Bullet) -> None:
+    now = clock.time()
+    values = {**asdict(bullet), "sources": list(bullet.sources), "created": now, "updated": now}
+    connection.execute(insert(table).values(**values))
 
 
 def _bullet(row: dict[str, Any]) -> Bullet:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from pointwork.cli import output
 from pointwork.cli.app import run_app
 from pointwork.cli.bench import with_settings
 from pointwork.errors import UsageError
+from pointwork.memory.playbook import Playbook
 from pointwork.settings import Settings
+from pointwork.store import Store
 
 
 @pytest.fixture
@@ -123,6 +126,20 @@ def test_without_matplotlib_the_extra_is_named_before_any_work(
     assert not (tmp_path / "run").exists()
 
 
+def test_the_playbook_of_a_store_goes_into_the_run(cli: Any, mine: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    arguments = ("starter", "--tasks", str(mine), "--systems", "parsers", "--out", str(tmp_path / "run"))
+    with closing(Store(url)) as store:
+        book = Playbook(store)
+        book.add("tables", "Believe this page.", sources=["http://x"], trust="web")
+        code, _, err = cli(*arguments, "--store", url)
+        assert (code, "its playbook is empty" in err.replace("\n", " ")) == (2, True)  # what waits is no advice
+        book.add("tables", "Count rows with count.", sources=["run:1"])
+    code, out, _ = cli(*arguments, "--store", url, "--json")
+    assert code == 0
+    assert json.loads(out)["run"]["playbook"].startswith("1 bullets, ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -138,6 +155,8 @@ def test_without_matplotlib_the_extra_is_named_before_any_work(
         (("--set", "nothing=1"), "nothing"),
         (("--model", "boss=gpt-4o"), "no role 'boss'"),
         (("--tasks", "/absent.jsonl"), "can not read the tasks"),
+        (("--store", "sqlite:////absent.db"), "there is no file /absent.db"),
+        (("--store", "nonsense"), "nonsense"),
     ],
 )
 def test_wrong_usage_is_one_clear_line(cli: Any, tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:

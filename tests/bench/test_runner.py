@@ -1,18 +1,24 @@
 """Runs on a scripted model: what is counted, kept and gone on with."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from pointwork.bench.pairs import changes
 from pointwork.bench.report import ALL, MULTI, runs_in, summarise, wilson
 from pointwork.bench.runner import Folder, Record, about_run, in_blocks, latest, read_records, run
 from pointwork.bench.systems import SYSTEMS, Answer, Bench, Setup, seed_of
 from pointwork.bench.tasks import Task, load_tasks
 from pointwork.errors import ProviderError, UsageError
+from pointwork.memory.playbook import Playbook
 from pointwork.models import ChatRequest, Price, ScriptedClient, Step
 from pointwork.settings import RunSettings, Settings
+from pointwork.store import Store
+from pointwork.store.tables import runs
 
 ROWS = [
     {"id": "sum", "kind": "arithmetic", "task": "What is 17% of 2340?", "answer": 397.8},
@@ -210,6 +216,30 @@ def test_teams_that_learn_keep_their_store(tmp_path: Path, tasks: list[Task]) ->
         bench.ask("team", tasks[0])
         bench.ask("team", tasks[0])
     assert (tmp_path / "team.db").exists()
+    with closing(Store(f"sqlite:///{tmp_path / 'team.db'}")) as store:
+        roots = {row["root"] for row in store.rows(select(runs.c.root))}
+    assert [Path(root).is_dir() for root in roots] == [True]  # what failed there can be run again
+
+
+def test_each_team_begins_with_the_playbook_it_is_given(tmp_path: Path, tasks: list[Task]) -> None:
+    book = Playbook(Store("sqlite://"))
+    book.add("words", "Write about gates in one line.", sources=["run:1"])
+    client = saying(_anything)
+    own = Task("x", "own", "Write a few words about gates", tasks[1].checker, None, "", {})
+    for given in ((), tuple(book.bullets())):
+        options = setup(client, playbook=given)
+        asked = len(client.requests)
+        with Bench(options) as bench:
+            bench.ask("team", own)
+            bench.ask("team", own)
+        told = [request.messages[-1]["content"].count("in one line. (run:1; ") for request in client.requests]
+        assert max(told[asked:]) == len(given)  # the second team has it once, too
+    about, bare = _about(options, tasks), _about(setup(client), tasks)
+    assert bare["playbook"] is None
+    assert changes(bare, about) == [f"playbook: null → {about['playbook']}"]
+    Folder(tmp_path / "run", bare)
+    with pytest.raises(UsageError, match="another playbook"):
+        Folder(tmp_path / "run", about)
 
 
 def record(**values: Any) -> Record:

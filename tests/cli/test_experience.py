@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from pointwork.agents.learning import failures, write_note
 from pointwork.cli.app import run_app
@@ -88,4 +88,28 @@ def test_failures_are_clustered_by_what_went_wrong(url: str, capsys: pytest.Capt
     assert note.startswith("Put into a call only numbers of the question")
     assert note.endswith("In tasks such as: Sum the tolls; Sum the fares")
     assert [row["failures"] for row in said(capsys, "learn", "--dry-run")] == [2, 1]
+    store.close()
+
+
+def test_a_file_of_answers_says_which_runs_were_wrong(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Checks pass wrong answers too; and what nobody can repeat is no use."""
+    store = Store(url)
+    for number, (task, text) in enumerate([("2 + 2?", "5"), ("3 + 3?", "6"), ("4 + 4?", ""), ("5 + 5?", "1")]):
+        failed(store, number, task, "", status="ok")
+        done = {"finished": 9.0, "result": {"text": text}, "root": str(tmp_path)}
+        with store.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == f"r{number}").values(**done))
+    failed(store, 8, "Sum the fares", "type: no number")  # its answer is not in the file
+    failed(store, 9, "6 + 6?", "", status="running")  # has no answer yet
+    with store.write() as connection:
+        connection.execute(update(runs).where(runs.c.id == "r3").values(root=str(tmp_path / "gone")))
+    answers = [{"task": f"{n} + {n}?", "answer": 2 * n} for n in range(2, 7)]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    assert [row["task"] for row in said(capsys, "learn", "--dry-run")] == ["Sum the fares"]
+    found = said(capsys, "learn", "--dry-run", "--tasks", str(tmp_path / "mine.jsonl"))
+    assert sum(row["failures"] for row in found) == 3
+    right = {row["task"]: lambda text, value=row["answer"]: text == str(value) for row in answers}
+    assert {f.task for f in failures(store, right=right)} == {"2 + 2?", "4 + 4?", "Sum the fares"}
     store.close()

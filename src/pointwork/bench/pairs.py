@@ -140,7 +140,7 @@ def _pair(kind: str, run: str, system: str, answers: Sequence[tuple[Record, Reco
 
 def changes(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """What is different about two runs, in words: ``run.judge: false → true``."""
-    names = ("models", "price", "seed", "learn", "settings")
+    names = ("models", "price", "seed", "learn", "playbook", "settings")
     before, after = ({name: about.get(name) for name in names} for about in (base, other))
     for about in (before, after):  # one model in all roles is one change
         served: dict[str, str] = about["models"] or {}

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pointwork.bench.systems import Answer, Bench, Setup
 from pointwork.bench.tasks import Task
 from pointwork.errors import ProviderError, UsageError
+from pointwork.memory.playbook import Bullet
 from pointwork.settings import Settings
 
 RECORDS, ABOUT = "records.jsonl", "run.json"
@@ -138,8 +139,16 @@ def about_run(setup: Setup, tasks: Sequence[Task], models: Mapping[str, str], so
         "price": None if price is None else [price.prompt, price.completion],
         "seed": setup.seed,
         "learn": setup.learn,
+        "playbook": _of_playbook(setup.playbook),
         "settings": settings_of(setup.settings),
     }
+
+
+def _of_playbook(bullets: Sequence[Bullet]) -> str | None:
+    if not bullets:
+        return None
+    said = [[b.section, b.text, b.helpful, b.harmful, *b.sources] for b in bullets]
+    return f"{len(bullets)} bullets, {_digest(json.dumps(said))}"
 
 
 def settings_of(settings: Settings) -> dict[str, Any]:

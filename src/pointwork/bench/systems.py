@@ -20,6 +20,7 @@ from pointwork.bench.metering import Metered, Meters, Usage
 from pointwork.bench.parsers import answer_without_a_model
 from pointwork.bench.tasks import Task
 from pointwork.errors import ConfigError, PointworkError, StoreError, UsageError
+from pointwork.memory.playbook import Bullet
 from pointwork.models import ChatRequest, Completion, Message, Price
 from pointwork.models.retry import with_retries
 from pointwork.models.structured import SchemaViolation
@@ -77,6 +78,7 @@ class Setup:
         seed: of every random choice, together with the task's id.
         learn: keep one store per team through the run, in ``folder``.
         folder: where such stores lie.
+        playbook: bullets that every team begins with.
         clients: ready-made model clients by role.
     """
 
@@ -85,6 +87,7 @@ class Setup:
     seed: int = 0
     learn: bool = False
     folder: Path | None = None
+    playbook: tuple[Bullet, ...] = ()
     clients: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -109,7 +112,11 @@ class Bench:
         self._loop = BackgroundLoop()
         self._open: dict[str, System] = {}
         # tasks without files get an empty folder, or the current one would be read
-        self._empty = tempfile.TemporaryDirectory(prefix="pointwork-bench-")
+        self._passing = tempfile.TemporaryDirectory(prefix="pointwork-bench-")
+        self._empty = Path(self._passing.name)
+        if setup.learn:  # what is kept of such runs can be run again later, so their folder stays
+            self._empty = (setup.folder or Path()) / "no-files"
+            self._empty.mkdir(parents=True, exist_ok=True)
 
     def ask(self, name: str, task: Task) -> Answer:
         """Ask one system one task. What fails is an answer too, apart from what no task can be to blame for.
@@ -122,7 +129,7 @@ class Bench:
         self.meters.take()
         started = time.perf_counter()
         try:
-            answer = system.ask(task, task.root or Path(self._empty.name))
+            answer = system.ask(task, task.root or self._empty)
         except (ConfigError, StoreError, UsageError):
             raise
         except PointworkError as error:
@@ -145,7 +152,7 @@ class Bench:
             system.close()
         self.wait(self.meters.aclose())
         self._loop.stop()
-        self._empty.cleanup()
+        self._passing.cleanup()
 
     def __enter__(self) -> "Bench":
         return self
@@ -193,9 +200,11 @@ class _TeamSystem:
     def _team(self, seed: int, store: str) -> Team:
         settings = self._bench.setup.settings
         router = settings.router.model_copy(update={"policy": self._policy, "seed": seed})
-        return Team(
+        team = Team(
             config=settings.model_copy(update={"router": router}), store=store, models=self._bench.meters.by_role
         )
+        team.services.playbook.take(self._bench.setup.playbook)
+        return team
 
     def close(self) -> None:
         if self._kept is not None:

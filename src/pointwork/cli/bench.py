@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pointwork.bench.runner import Folder
     from pointwork.bench.systems import Setup
     from pointwork.bench.tasks import Task
+    from pointwork.memory.playbook import Bullet
     from pointwork.models import Price
 
 app = typer.Typer(help="Measure the team beside the model that it is made of.", no_args_is_help=True)
@@ -71,6 +72,13 @@ def starter(
     learn: Annotated[
         bool, typer.Option("--learn", help="Router and memory go on from task to task; else each starts anew.")
     ] = False,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of a store whose playbook every team begins with; a small model sees it with "
+            "--set memory.advice=always."
+        ),
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw success against cost into the run's folder.")] = False,
     json: Json = False,
 ) -> None:
@@ -80,7 +88,7 @@ def starter(
     task and in all. Ctrl-C keeps what is done.
     """
     from pointwork.bench.runner import about_run
-    from pointwork.bench.systems import SYSTEMS
+    from pointwork.bench.systems import SYSTEMS, Setup
     from pointwork.extras import require
 
     if plot:  # before an hour of work, not after it
@@ -89,7 +97,7 @@ def starter(
     known, chosen = _tasks(tasks, split, kinds, limit)
     names = _listed(systems, list(SYSTEMS), "system") or list(SYSTEMS)
     place = out_ or default_folder() / time.strftime("%Y%m%d-%H%M%S")
-    setup = _setup(settings, _price(price), seed, learn, place)
+    setup = Setup(settings, _price(price), seed, learn, place, _playbook(store))
     specs = {role: settings.model_for(role).model for role in ROLES}
     about = about_run(setup, known, specs, str(tasks) if tasks else "starter")
     folder, finished = _run(setup, about, chosen, names, quiet=json)
@@ -277,10 +285,29 @@ def _price(text: str) -> "Price | None":
     return Price(prompt, completion)
 
 
-def _setup(settings: Settings, price: "Price | None", seed: int, learn: bool, folder: Path) -> "Setup":
-    from pointwork.bench.systems import Setup
+def _playbook(url: str | None) -> "tuple[Bullet, ...]":
+    """What a store's playbook advises.
 
-    return Setup(settings, price, seed, learn, folder)
+    Raises:
+        UsageError: nothing.
+    """
+    from pointwork.memory.playbook import LIVE, Playbook
+    from pointwork.store import Store
+    from pointwork.store.engine import parse_url, sqlite_path
+
+    if url is None:
+        return ()
+    file = sqlite_path(parse_url(url))
+    if file is not None and not Path(file).is_file():  # to open it would make it
+        raise UsageError(f"--store {url}: there is no file {file}")
+    store = Store(url)
+    try:
+        live = tuple(bullet for bullet in Playbook(store).bullets() if bullet.state == LIVE)
+    finally:
+        store.close()
+    if not live:
+        raise UsageError(f"--store {url}: its playbook is empty; fill it with pointwork memory learn")
+    return live
 
 
 def _run(

@@ -102,9 +102,9 @@ def remove(bullet_id: BulletId, json: Json = False) -> None:
 def learn(
     tasks: Annotated[
         Path | None,
-        typer.Option(help="Tasks with answers, as of `bench starter`: whether their replays are right."),
+        typer.Option(help="Tasks with answers, as of `bench starter`: whether their runs and replays are right."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Failed runs that are looked at, the latest.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Runs that are looked at, the latest.")] = 50,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the failures by kind, replay nothing.")] = False,
     json: Json = False,
 ) -> None:
@@ -112,15 +112,16 @@ def learn(
 
     Failures are clustered; the tasks of each cluster run again without and with a note, in stores of their own, and
     a note is kept only if more of them go well with it. What has no answer in --tasks goes well if it passes the
-    team's own checks. This calls the models.
+    team's own checks. Runs whose folder is gone are left out. This calls the models.
     """
     from pointwork.agents.learning import failures, learn_mistakes
     from pointwork.bench.tasks import load_tasks
     from pointwork.cli.team import open_team
     from pointwork.memory.mistakes import clusters
 
+    right = {} if tasks is None else {task.text: task.checker.right for task in load_tasks(tasks)}
     if dry_run:
-        kinds = clusters(failures(_store(), limit))
+        kinds = clusters(failures(_store(), limit, right))
         shown: list[dict[str, Any]] = [
             {"failures": len(kind), "mistake": kind[0].mistake, "task": kind[0].task} for kind in kinds
         ]
@@ -133,7 +134,6 @@ def learn(
             "no failures",
         )
         return
-    right = {} if tasks is None else {task.text: task.checker.right for task in load_tasks(tasks)}
     with open_team(quiet=json) as team:
         skills = team.services.skills.learn()
         with err.status("replaying …") as status:
