@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, update
 
-from pointwork.agents.learning import failures, write_note
+from pointwork.agents.learning import Right, failures, write_note
 from pointwork.cli.app import run_app
 from pointwork.memory import Memory
 from pointwork.memory.mistakes import clusters
@@ -110,6 +112,6 @@ def test_a_file_of_answers_says_which_runs_were_wrong(
     assert [row["task"] for row in said(capsys, "learn", "--dry-run")] == ["Sum the fares"]
     found = said(capsys, "learn", "--dry-run", "--tasks", str(tmp_path / "mine.jsonl"))
     assert sum(row["failures"] for row in found) == 3
-    right = {row["task"]: lambda text, value=row["answer"]: text == str(value) for row in answers}
+    right: dict[str, Right] = {f"{n} + {n}?": partial(eq, str(2 * n)) for n in range(2, 7)}
     assert {f.task for f in failures(store, right=right)} == {"2 + 2?", "4 + 4?", "Sum the fares"}
     store.close()
