@@ -75,7 +75,7 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
             "You are a helpful assistant that does a task of several steps by one program over notes and tables.",
             {WHOLE: "several facts from notes and tables, counted, compared and computed by one program"},
             some("program"),
-            modes=("instant", "reasoning"),
+            modes=("instant",),
             small=False,
             prepare=analysing.prepare_program,
             match=preparing.fits_nothing,

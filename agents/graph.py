@@ -60,7 +60,7 @@ def next_step(services: Services, state: State) -> list[Send] | str:
         excluded = [*tried["excluded"], tried["arm"]]
         capability = tried.get("capability", subtask.capability)
         others = set(services.candidates(capability, again=True)) - set(excluded)
-        if plan.author != "program" and tried["attempt"] < MAX_TRIES and others:
+        if tried["attempt"] < MAX_TRIES and others:
             sends.append(_send(state, subtask, answers, tried["attempt"] + 1, excluded))
         else:
             lost = True

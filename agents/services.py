@@ -172,7 +172,7 @@ class Services:
         """Names of the arms that may do a capability.
 
         Agents for anything come in where the specialists leave fewer than three arms to choose from, and when a
-        specialist has failed (``again``).
+        specialist has failed (``again``); not where a program is to be written.
 
         Raises:
             UsageError: no agent has the capability.
@@ -181,7 +181,8 @@ class Services:
             [arm.name for arm in self.arms.values() if wanted in arm.agent.described_capabilities()]
             for wanted in (capability, ANYTHING)
         )
-        able = special + general if again or len(special) < LEAST_ARMS else special
+        alone = capability == WHOLE and bool(special)  # after a program comes another plan, not another arm
+        able = special + general if not alone and (again or len(special) < LEAST_ARMS) else special
         if not able:
             raise UsageError(
                 f"no agent has the capability {capability!r}; there are {', '.join(self.capabilities())}"
