@@ -1,6 +1,7 @@
 """A tool that runs a model's program over the tables and the Python files of the run's folder."""
 
 import ast
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -104,12 +105,9 @@ def _called(root: Path, code: str) -> dict[str, str]:
 
 
 def _modules(root: Path) -> Iterator[tuple[str, str, set[str]]]:
-    """(path, text, functions defined) of the Python files below a folder that import nothing but the library."""
-    for number, entry in enumerate(paths.walk(root)):
-        if number >= _CODE_FILES:
-            return
-        if not entry.path.endswith(".py") or entry.size > _CODE_BYTES:
-            continue
+    """(path, text, functions defined) of the Python files below a folder."""
+    small = (entry for entry in paths.walk(root) if entry.path.endswith(".py") and entry.size <= _CODE_BYTES)
+    for entry in itertools.islice(small, _CODE_FILES):
         try:
             text = passages.decode(paths.read_bytes(root, entry.path), entry.path)
             tree = ast.parse(text)
