@@ -61,7 +61,8 @@ class Plan:
     Attributes:
         subtasks: in an order that respects their dependencies.
         author: ``model``; ``repaired`` (the model's second try); ``splitter`` (rules, after the model failed twice
-            or without a model); ``instant`` (one agent answers outright, nobody planned).
+            or without a model); ``instant`` (one agent answers outright, nobody planned);
+            ``program`` (the steps are those of a program that the model writes).
         problems: what was wrong with the plans that were refused.
     """
 

@@ -260,7 +260,7 @@ def record(**values: Any) -> Record:
 
 
 def test_whose_plan_the_right_answers_had() -> None:
-    authors = ["model", "repaired", "splitter", "model"]
+    authors = ["program", "repaired", "splitter", "model"]
     records = [record(task=str(n), author=a, right=n < 3) for n, a in enumerate(authors)]
     records += [record(task="9", kind="three-step", author="splitter"), record(task="7", system="alone", author="")]
     rows = {(row.kind, row.system): row for row in summarise(records)}

@@ -3,16 +3,18 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from rich.cells import cell_len
 from sqlalchemy import delete
 
 from pointwork import Agent, Budget, Team, tool
+from pointwork.agents.plan import Author
 from pointwork.agents.runs import show_run
 from pointwork.cli import output
 from pointwork.cli.app import run_app
+from pointwork.cli.running import AUTHORS
 from pointwork.cli.showing import lines_of
 from pointwork.cli.story import Story, story_of
 from pointwork.models import ChatRequest, Price, ScriptedClient, Step
@@ -232,3 +234,7 @@ def test_wrong_usage_of_show(cli: Any, store: Store, tmp_path: Path, monkeypatch
 )
 def test_money_is_short_and_has_no_exponent(usd: float, short: str) -> None:
     assert output.money(usd) == short
+
+
+def test_every_author_of_a_plan_has_words() -> None:
+    assert set(AUTHORS) == set(get_args(Author))

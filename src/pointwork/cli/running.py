@@ -152,6 +152,7 @@ AUTHORS = {
     "repaired": "by the planner's model, second try",
     "splitter": "by rules, the model's plan did not fit",
     "instant": "no planning needed",
+    "program": "one program, which the model writes",
 }
 
 
