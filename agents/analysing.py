@@ -19,7 +19,7 @@ from pointwork.agents.spec import Prepared, Writing
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import Column, TableInfo, texts_of
 from pointwork.tools.duck import open_database
-from pointwork.tools.table_loading import quote_name
+from pointwork.tools.table_loading import quote_name, quote_text
 
 INSTRUCTIONS = """You complete a Python program that prints the answer to a task. Write a few plain lines. \
 Every number comes from the notes, the tables or the task; never invent one. Print only what is asked for.
@@ -40,18 +40,19 @@ async def prepare_program(text: str, context: ToolContext) -> Prepared:
     """Notes and tables about a task, and how to ask for a program over them."""
     notes = await _notes(text, context)
     tables = await _tables(text, context)
-    given = "\n".join(piece for _, piece in [*notes, *tables])
+    lines = [f"# [{name}] {piece}" for name, _, piece in notes]
+    given = "\n".join([*lines, *(piece for _, piece in tables)])
     rows = examples.programs()
     above = "# notes:\n" if notes else ""
     asked = f"{above}{given}\n# task: {text}".lstrip("\n")
     return Prepared(
-        context=(*notes, *tables),
+        context=(*((source, piece) for _, source, piece in notes), *tables),
         writing=Writing(INSTRUCTIONS, tuple((row["given"], row["program"]) for row in rows), asked),
     )
 
 
-async def _notes(text: str, context: ToolContext) -> list[tuple[str, str]]:
-    """(source, comment line) of the sentences that fit, by file; beside the best its neighbours."""
+async def _notes(text: str, context: ToolContext) -> list[tuple[str, str, str]]:
+    """(file's name, source, sentence) of what fits, by file; beside the best its neighbours."""
     found = await sentences_about(text, context, LOOKED)
     fitting = [s for s in found if s.score >= max(LEAST, BESIDE * found[0].score)][:NOTES]
     by_file: dict[str, dict[str, str]] = {}
@@ -64,7 +65,7 @@ async def _notes(text: str, context: ToolContext) -> list[tuple[str, str]]:
             pieces = [piece for piece in around if not piece.startswith("# ")]
         of_file.update((piece, sentence.source) for piece in pieces if piece.strip())
     return [
-        (source, f"# [{_named(path, fitting)}] {piece}")
+        (_named(path, fitting), source, piece)
         for path, pieces in by_file.items()
         for piece, source in pieces.items()
     ]
@@ -110,7 +111,10 @@ def _fit(table: TableInfo, text: str, meant: list[Any]) -> float:
 
 def _told(root: Path, table: TableInfo, text: str) -> str:
     database = open_database(root, (table.source,))
-    first = database.query(f"SELECT * FROM {quote_name(table.name)}", 1)  # noqa: S608
+    # a row about what the task names: a model may take what it sees for the row that is asked for
+    named = linked_values(table, text)[:1]
+    about = "".join(f" ORDER BY {quote_name(column)} <> {quote_text(value)}" for column, value in named)
+    first = database.query(f"SELECT * FROM {quote_name(table.name)}{about}", 1)  # noqa: S608
     kinds = {column.name: column.kind for column in table.columns}
     cells = ", ".join(
         f"{json.dumps(name, ensure_ascii=False)}: {_cell(cell, kinds.get(name, ''))}"

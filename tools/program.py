@@ -34,10 +34,9 @@ _OPENING = (
 
 @tool(labels=["reads-private"], timeout=40.0, call_tokens=400)
 def program(context: ToolContext, code: str) -> ToolResult:
-    """Run a Python program (standard library) over the folder's tables, each a list of dicts under its name.
+    """Run a Python program over the folder's tables, each a list of dicts under its name. Print the answer.
 
-    There besides: date, timedelta, Counter, math, statistics, add(date, years, months, weeks, days), weekday(date),
-    convert(value, unit, to) and the functions of the folder's Python files. Print the answer.
+    There besides: add(date, months=…), weekday(date), convert(value, unit, to), functions of the folder's files.
 
     Args:
         code: the program; print what is wanted

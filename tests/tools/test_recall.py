@@ -71,7 +71,7 @@ def test_the_real_memory_fits() -> None:
 def test_builtin_tools() -> None:
     tools = builtin_tools()
     assert all(name == item.name for name, item in tools.items())
-    assert len(tools) == 16
+    assert len(tools) == 17
     for name, item in tools.items():
         reaching: dict[str, set[str]] = {name: set() for name in ("calculate", "convert", "date_math", "python")}
         reaching["web"] = {"egress", "untrusted-source"}
