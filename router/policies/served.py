@@ -2,6 +2,7 @@
 
 import math
 import os
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from pointwork.router.policies.base import Array, View, softened
 TEMPERATURE = 0.02
 
 
-class Served:
+class Served(ABC):
     """A softmax over a quality less price.
 
     Candidates that the file does not know are judged by the regressions' mean; without a file, all are. What is
@@ -35,13 +36,13 @@ class Served:
         self.temperature = temperature
 
     @property
+    @abstractmethod
     def inputs(self) -> int | None:
         """How many features are read; None without a file."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judged(self, context: Array) -> dict[str, float]:
         """Quality of each arm that the file knows, from the shared block of the context (inputs,)."""
-        raise NotImplementedError
 
     def propose(self, view: View, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         return softened(view, self.values(view), self.temperature)
