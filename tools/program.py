@@ -1,6 +1,7 @@
 """A tool that runs a model's program over the tables and the Python files of the run's folder."""
 
 import ast
+import builtins
 import itertools
 import json
 import re
@@ -32,6 +33,10 @@ _OPENING = (
 )
 
 
+# Names that a program may call without a file that defines them.
+_GIVEN = {*dir(builtins), "Counter", "defaultdict", "date", "timedelta", "add", "convert", "tables", "weekday"}
+
+
 @tool(labels=["reads-private"], timeout=40.0, call_tokens=400)
 def program(context: ToolContext, code: str) -> ToolResult:
     """Run a Python program over the folder's tables, each a list of dicts under its name. Print the answer.
@@ -44,14 +49,17 @@ def program(context: ToolContext, code: str) -> ToolResult:
     Raises:
         ToolError: it failed, took too much, a table is too large for it, or this system has no sandbox.
     """
-    tables = [] if context.root is None else _named(paths.root_of(context), code)
-    given = {
-        "units": units.factors(),
-        "tables": {info.name: _cells(paths.root_of(context), info) for info in tables},
-    }
+    tables: list[TableInfo] = []
+    cells: dict[str, dict[str, Any]] = {}
+    called: dict[str, str] = {}
+    if context.root is not None:
+        root = paths.root_of(context)
+        tables = _named(root, code)
+        cells = {info.name: _cells(root, info) for info in tables}
+        called = _called(root, code)
+    given = {"units": units.factors(_units_named(code)), "tables": cells}
     files = {"prelude.py": _PRELUDE.read_text("utf-8"), "given.json": json.dumps(given, default=str)}
     opening = _OPENING
-    called = {} if context.root is None else _called(paths.root_of(context), code)
     for number, text in enumerate(called.values()):
         files[f"given_{number}.py"] = text
         opening += f"from given_{number} import *; "
@@ -74,7 +82,7 @@ def _last_line(stderr: str) -> str:
 def _plain(line: str) -> str:
     """A line printed; a number in it without the noise of binary fractions, and a whole one without its ``.0``."""
     line = re.sub(r"-?\d+\.\d{7,}(?![\de])", lambda found: f"{float(found[0]):.10g}", line.strip())
-    return re.sub(r"(?<=\d)\.0+(?![\d.])", "", line)
+    return re.sub(r"(?<![\w.])(-?\d+)\.0+(?![\w.])", r"\1", line)
 
 
 def _named(root: Path, code: str) -> list[TableInfo]:
@@ -93,14 +101,32 @@ def _cells(root: Path, info: TableInfo) -> dict[str, Any]:
 
 def _called(root: Path, code: str) -> dict[str, str]:
     """The folder's Python files, by path, that define what a program calls and does not define itself."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return {}
-    nodes = list(ast.walk(tree))
-    calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    calls -= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    calls = {call.func.id for call in _calls(code) if isinstance(call.func, ast.Name)}
+    calls -= {node.name for node in _nodes(code) if isinstance(node, ast.FunctionDef)} | _GIVEN
     return {path: text for path, text, defined in _modules(root) if calls & defined} if calls else {}
+
+
+def _units_named(code: str) -> list[str]:
+    """The texts that a program gives to ``convert``."""
+    given = [
+        part
+        for call in _calls(code)
+        if isinstance(call.func, ast.Name) and call.func.id == "convert"
+        for part in [*call.args, *(named.value for named in call.keywords)]
+    ]
+    return [part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def _calls(code: str) -> list[ast.Call]:
+    return [node for node in _nodes(code) if isinstance(node, ast.Call)]
+
+
+def _nodes(code: str) -> list[ast.AST]:
+    """A program's syntax; nothing where it is none: running it says what is wrong."""
+    try:
+        return list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _modules(root: Path) -> Iterator[tuple[str, str, set[str]]]:

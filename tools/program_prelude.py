@@ -2,7 +2,7 @@
 
 import calendar
 import json
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,16 @@ def _rows(table: dict[str, Any]) -> list[dict[str, Any]]:
     days = set(table["dates"])
     return [
         {
-            name: date.fromisoformat(cell[:10]) if name in days and isinstance(cell, str) else cell
+            name: _moment(cell) if name in days and isinstance(cell, str) else cell
             for name, cell in zip(table["columns"], row, strict=True)
         }
         for row in table["rows"]
     ]
+
+
+def _moment(cell: str) -> date:
+    """A date; with a time of day a datetime."""
+    return date.fromisoformat(cell) if len(cell) == len("2024-05-01") else datetime.fromisoformat(cell)
 
 
 def tables() -> dict[str, list[dict[str, Any]]]:

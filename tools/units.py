@@ -3,6 +3,8 @@
 import importlib
 import re
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -288,16 +290,25 @@ def describe(value: Value) -> str:
     return show(value)
 
 
-@cache
-def factors() -> dict[str, tuple[str, float, float]]:
-    """The common units by name: (dimension, factor to its base unit, what is added on top)."""
-    found: dict[str, tuple[str, float, float]] = {}
-    for name in _COMMON.split():
-        unit = parse_unit(name)
-        kind = " ".join(f"{part}{float(power):g}" for part, power in sorted(unit.dimensionality.items()))
-        zero, one = (float(registry().Quantity(value, unit).to_base_units().magnitude) for value in (0, 1))
-        found[name] = (kind, one - zero, zero)
+def factors(named: Iterable[str] = ()) -> dict[str, tuple[str, float, float]]:
+    """Common units and those ``named``, by name: (dimension, factor to its base unit, what is added on top)."""
+    found = dict(_common())
+    for name in named:
+        with suppress(ToolError):
+            found.setdefault(name, _factor(name))
     return found
+
+
+@cache
+def _common() -> dict[str, tuple[str, float, float]]:
+    return {name: _factor(name) for name in _COMMON.split()}
+
+
+def _factor(name: str) -> tuple[str, float, float]:
+    unit = parse_unit(name)
+    kind = " ".join(f"{part}{float(power):g}" for part, power in sorted(unit.dimensionality.items()))
+    zero, one = (float(registry().Quantity(value, unit).to_base_units().magnitude) for value in (0, 1))
+    return kind, one - zero, zero
 
 
 def is_factor(number: str) -> bool:
@@ -308,6 +319,6 @@ def is_factor(number: str) -> bool:
 
 @cache
 def _ratios() -> frozenset[float]:
-    known = list(factors().values())
+    known = list(_common().values())
     pairs = ((one, other) for one in known for other in known if one[0] == other[0] and one[1] != other[1])
     return frozenset(one[1] / other[1] for one, other in pairs if 0.01 < one[1] / other[1] < 1000)

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,10 +40,28 @@ def run(code: str, root: Path | None) -> ToolResult:
         ("print(add(date(2024, 1, 31), months=1), weekday(date(1996, 11, 9)))", "2024-02-29 Saturday"),
         ("print(add(date(2024, 3, 15), months=-3, weeks=1))", "2023-12-22"),
         ('print("first")\nprint("last")', "last"),
+        ('print("version 2.1.0 of", 3.0)', "version 2.1.0 of 3"),
+        ('print(convert(3, unit="kilometres", to="furlongs") > 14)', "True"),
     ],
 )
 def test_what_is_there(root: Path, code: str, answer: str) -> None:
     assert run(code, root).answer == answer
+
+
+def test_a_time_of_day_is_kept(root: Path) -> None:
+    (root / "calls.csv").write_text("at,who\n2024-05-01 09:30:00,Ann\n2024-05-01 17:45:00,Ben\n")
+    assert run('print(calls[1]["at"] - calls[0]["at"])', root).answer == "8:15:00"
+
+
+def test_the_folder_is_walked_only_for_functions_that_it_may_define(root: Path, monkeypatch: Any) -> None:
+    from pointwork.tools import program
+
+    def walked(_: Path) -> None:
+        pytest.fail("walked")
+
+    monkeypatch.setattr(program, "_modules", walked)
+    code = "def half(n):\n    return n / 2\nprint(half(sum(row['hours'] for row in trips)))"
+    assert run(code, root).answer == "3.25"
 
 
 def test_evidence_is_what_the_program_read(root: Path) -> None:
@@ -62,7 +81,7 @@ def test_without_a_folder_it_computes() -> None:
         ("x = 3", "printed nothing"),
         ("print(nobody)", "'nobody' is not defined"),
         ("print(convert(1, 'kg', 'm'))", "kg is no m"),
-        ("print(convert(1, 'smoot', 'm'))", "no unit 'smoot'"),
+        ("print(convert(1, 'flurb', 'm'))", "no unit 'flurb'"),
         ("print(open('/etc/passwd').read())", "No such file"),
         ("print(", "was never closed"),
     ],
