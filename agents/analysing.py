@@ -7,18 +7,20 @@ as the beginning of a file of Python, which is what models of code go on with be
 import asyncio
 import json
 import re
-from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pointwork.agents import examples
+from pointwork.agents.gathering import with_texts
 from pointwork.agents.linking import linked_columns, linked_values
 from pointwork.agents.preparing import CLEAR, read_tables, readable_tables, sentences_about
 from pointwork.agents.readings.sentences import CODE, Sentence
 from pointwork.agents.spec import Prepared, Writing
 from pointwork.tools import ToolContext
-from pointwork.tools.catalog import Column, TableInfo, texts_of
+from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.duck import open_database
+from pointwork.tools.sandbox import missing_means
 from pointwork.tools.table_loading import quote_name, quote_text
 
 INSTRUCTIONS = """You complete a Python program that prints the answer to a task. Write a few plain lines. \
@@ -34,6 +36,14 @@ LEAST, BESIDE = 0.25, 0.45
 TABLES = 2
 # Values of a text column that are told, and their characters together.
 VALUES, VALUES_LENGTH = 8, 90
+
+# (column, value) pairs that a task names.
+Linked = list[tuple[str, str]]
+
+
+def can_run() -> bool:
+    """Whether there is a sandbox for programs on this system."""
+    return not missing_means()
 
 
 async def prepare_program(text: str, context: ToolContext) -> Prepared:
@@ -88,32 +98,28 @@ async def _tables(text: str, context: ToolContext) -> list[tuple[str, str]]:
     known = await readable_tables(context)
 
     def describe() -> list[tuple[str, str]]:
-        whole = [_with_texts(root, table) for table in known]
         meant = [reading.arguments.get("table") for reading in read if reading.score >= CLEAR]
-        scored = [(_fit(table, text, meant), table) for table in whole]
-        best = max((score for score, _ in scored), default=0.0)
-        fitting = sorted((p for p in scored if p[0] >= max(1.0, best / 2)), key=lambda pair: -pair[0])
-        return [(table.evidence, _told(root, table, text)) for _, table in fitting[:TABLES]]
+        scored: list[tuple[float, TableInfo, Linked]] = []
+        for table in (with_texts(root, table) for table in known):
+            linked = linked_values(table, text)
+            scored.append((_fit(table, text, linked) + (2.0 if table.name in meant else 0.0), table, linked))
+        best = max((score for score, _, _ in scored), default=0.0)
+        fitting = sorted((one for one in scored if one[0] >= max(1.0, best / 2)), key=lambda one: -one[0])
+        return [(table.evidence, _told(root, table, linked)) for _, table, linked in fitting[:TABLES]]
 
     return await asyncio.to_thread(describe)
 
 
-def _with_texts(root: Path, table: TableInfo) -> TableInfo:
-    texts = {column.name: texts_of(root, table, column) for column in table.columns if column.kind == "text"}
-    return replace(table, columns=tuple(replace(c, values=texts.get(c.name, ())) for c in table.columns))
-
-
-def _fit(table: TableInfo, text: str, meant: list[Any]) -> float:
-    """How much of a task a table holds: columns and values it names, and whether a reading means this table."""
+def _fit(table: TableInfo, text: str, linked: Linked) -> float:
+    """How much of a task a table holds: its name, columns and values that the task names."""
     named = len(linked_columns(table, text)) + (re.search(rf"\b{re.escape(table.name)}\b", text) is not None)
-    return named + 1.5 * len(linked_values(table, text)) + (2.0 if table.name in meant else 0.0)
+    return named + 1.5 * len(linked)
 
 
-def _told(root: Path, table: TableInfo, text: str) -> str:
+def _told(root: Path, table: TableInfo, linked: Linked) -> str:
     database = open_database(root, (table.source,))
     # a row about what the task names: a model may take what it sees for the row that is asked for
-    named = linked_values(table, text)[:1]
-    about = "".join(f" ORDER BY {quote_name(column)} <> {quote_text(value)}" for column, value in named)
+    about = "".join(f" ORDER BY {quote_name(column)} <> {quote_text(value)}" for column, value in linked[:1])
     first = database.query(f"SELECT * FROM {quote_name(table.name)}{about}", 1)  # noqa: S608
     kinds = {column.name: column.kind for column in table.columns}
     cells = ", ".join(
@@ -122,23 +128,26 @@ def _told(root: Path, table: TableInfo, text: str) -> str:
     )
     lines = [f"# table {table.name}, {table.rows} rows like {{{cells}}}"]
     for column in table.columns:
-        if column.kind == "text" and (values := _values(table, column, text)):
+        if column.kind == "text" and (values := _values(column, linked)):
             told = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
             lines.append(f"#   {column.name} is {told}")
     return "\n".join(lines)
 
 
 def _cell(cell: Any, kind: str) -> str:
+    """A cell as Python writes it."""
     if kind == "date" and isinstance(cell, str):
-        year, month, day = (int(part) for part in cell[:10].split("-"))
-        return f"date({year}, {month}, {day})"
-    if isinstance(cell, str) and len(cell) > VALUES_LENGTH:
-        cell = cell[:VALUES_LENGTH] + "…"
-    return json.dumps(cell, ensure_ascii=False) if not isinstance(cell, bool) and cell is not None else str(cell)
+        moment = datetime.fromisoformat(cell)
+        return (
+            repr(moment) if len(cell) > len("2024-05-01") else f"date({moment.year}, {moment.month}, {moment.day})"
+        )
+    if isinstance(cell, str):
+        return json.dumps(cell if len(cell) <= VALUES_LENGTH else f"{cell[:VALUES_LENGTH]}…", ensure_ascii=False)
+    return repr(cell)
 
 
-def _values(table: TableInfo, column: Column, text: str) -> list[str]:
+def _values(column: Column, linked: Linked) -> list[str]:
     """Values of a text column that the task names, and all of it where they are few and short."""
-    named = [value for name, value in linked_values(table, text) if name == column.name]
+    named = [value for name, value in linked if name == column.name]
     few = len(column.values) <= VALUES and sum(map(len, column.values)) < VALUES_LENGTH
     return list(dict.fromkeys([*named, *(column.values if few else ())]))[:VALUES]

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, cast
 
 from pointwork.agents import analysing, preparing, reaching
-from pointwork.agents.services import ANYTHING, WHOLE
+from pointwork.agents.services import ANYTHING
 from pointwork.agents.spec import Agent
 from pointwork.errors import ConfigError
 from pointwork.settings import Settings, WebSettings
@@ -73,10 +73,11 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
         Agent(
             "analyst",
             "You are a helpful assistant that does a task of several steps by one program over notes and tables.",
-            {WHOLE: "several facts from notes and tables, counted, compared and computed by one program"},
+            {"analysis": "several facts from notes and tables, counted, compared and computed by one program"},
             some("program"),
             modes=("instant",),
             small=False,
+            whole=analysing.can_run,
             prepare=analysing.prepare_program,
             match=preparing.fits_nothing,
         ),

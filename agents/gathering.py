@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from pointwork.agents.linking import linked_values
@@ -14,6 +15,12 @@ ROWS = 3
 PIECES = 3
 
 
+def with_texts(root: Path, table: TableInfo) -> TableInfo:
+    """A table whose text columns list all their texts, not only where they are few."""
+    columns = (replace(c, values=texts_of(root, table, c)) if c.kind == "text" else c for c in table.columns)
+    return replace(table, columns=tuple(columns))
+
+
 async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
     """(source, row) of the rows whose text columns hold a name that the question has, the longest names first."""
     root = context.root
@@ -23,11 +30,7 @@ async def rows_about(text: str, context: ToolContext) -> list[tuple[str, str]]:
     def link() -> list[tuple[int, TableInfo, str, str]]:
         found: list[tuple[int, TableInfo, str, str]] = []
         for table in catalog(root):
-            whole = [
-                replace(column, values=texts_of(root, table, column)) if column.kind == "text" else column
-                for column in table.columns
-            ]
-            for column, value in linked_values(replace(table, columns=tuple(whole)), text):
+            for column, value in linked_values(with_texts(root, table), text):
                 found.append((len(value), table, column, value))
         return sorted(found, key=lambda one: -one[0])
 

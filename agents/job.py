@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pointwork.agents.spec import Agent, Mode
+from pointwork.errors import ToolDenied, ToolError
 from pointwork.models import ChatRequest, Completion
 from pointwork.tools import Tool, ToolContext, ToolResult
 
@@ -71,3 +72,21 @@ class Attempt:
         default_factory=list[tuple[str, dict[str, Any], str | None]]
     )
     computed: bool = False
+
+
+async def try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: Attempt) -> ToolResult | None:
+    """Call a tool and note the call and what it found; None: it failed, and the last call noted says why.
+
+    Raises:
+        ToolDenied, BudgetExceeded: passed on.
+    """
+    try:
+        result = await job.call_tool(tool, arguments)
+    except ToolDenied:
+        raise
+    except ToolError as error:
+        attempt.calls.append((tool.name, arguments, str(error)))
+        return None
+    attempt.calls.append((tool.name, arguments, None))
+    attempt.evidence += result.evidence or ((f"tool:{tool.name}", result.text),)
+    return result

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from pointwork.agents.job import Attempt, Job
+from pointwork.agents.job import Attempt, Job, try_call
 from pointwork.agents.programming import write_program
 from pointwork.agents.prompts import (
     FROM_CONTEXT,
@@ -27,7 +27,7 @@ from pointwork.agents.readings.wanting import QUANTITY
 from pointwork.agents.spec import Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
-from pointwork.errors import AgentError, ToolDenied, ToolError
+from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Message
 from pointwork.tools import Tool, ToolResult, builtin_tools
 from pointwork.tools.spec import call_tokens
@@ -81,7 +81,7 @@ async def _in_asked_form(job: Job, attempt: Attempt) -> None:
     if call is None:
         return
     tool = builtin_tools()[call.tool]
-    result = await _try_call(job, tool, call.arguments, attempt)
+    result = await try_call(job, tool, call.arguments, attempt)
     if result is not None and (short := short_answer(result)):
         attempt.text = short
 
@@ -92,7 +92,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     if prepared.call is not None:
         name, arguments = prepared.call
         named = next(tool for tool in (*tools, *job.agent.tools, *builtin_tools().values()) if tool.name == name)
-        result = await _try_call(job, named, arguments, attempt)
+        result = await try_call(job, named, arguments, attempt)
         if result is not None:
             # how the question was read: its numbers and dates as the call has them
             attempt.evidence.append(("reading:question", ", ".join(str(v) for v in arguments.values() if v)))
@@ -180,7 +180,7 @@ async def _turn(
         if tool is None and problem is None:
             return str(arguments["text"]).strip()
         if tool is not None:
-            result = await _try_call(job, tool, arguments, attempt)
+            result = await try_call(job, tool, arguments, attempt)
             if result is not None:
                 return result
             problem = attempt.calls[-1][2]
@@ -221,7 +221,7 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             if tool is READ:
                 problem = transcript.read(said, arguments, _then(job, attempt))
                 continue
-            last = await _try_call(job, tool, arguments, attempt) or last
+            last = await try_call(job, tool, arguments, attempt) or last
             problem = attempt.calls[-1][2]
         observation = f"Error: {problem}" if problem else f"Result: {last.text if last else ''}"
         transcript.add(said, observation, _then(job, attempt))
@@ -238,19 +238,6 @@ def _then(job: Job, attempt: Attempt) -> str:
     told = "".join(f"[{source}] {text}\n" for source, text in news)
     found = f"Other subtasks found:\n{told}" if told else ""
     return f"{found}{_budget(job)}Go on, or answer."
-
-
-async def _try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: Attempt) -> ToolResult | None:
-    try:
-        result = await job.call_tool(tool, arguments)
-    except ToolDenied:
-        raise
-    except ToolError as error:
-        attempt.calls.append((tool.name, arguments, str(error)))
-        return None
-    attempt.calls.append((tool.name, arguments, None))
-    attempt.evidence += result.evidence or ((f"tool:{tool.name}", result.text),)
-    return result
 
 
 async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[str] = ()) -> str:

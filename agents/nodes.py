@@ -89,7 +89,7 @@ class Nodes:
             small = not services.plans("planner") and not trained
             sources = partial(sources_text, context)  # the folder is walked only if the model is asked
             able, settings = services.capabilities(), services.settings.planner
-            whole = "" if trained else services.whole()
+            whole = "" if trained else await services.whole()
             planner = Planner(able, fits, chat, settings, small, trained, sources, whole, self._worked)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
@@ -193,7 +193,7 @@ class Nodes:
         # of outsiders only the texts themselves, which the run's taint follows
         trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
         facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
-        needs = [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
+        needs = _needed(key, subtask)
         has = [text for source, text in facts if source.startswith("answer:")]
         shared = sharing.read(services.in_hand(run_id), key, question, needs, known=has)
         return recall, facts + [list(piece) for piece in shared]
@@ -248,7 +248,7 @@ class Nodes:
         context = services.tool_context(payload["root"], payload["thread"])
         price = services.models.client(arm.role).price
         hand = services.in_hand(payload["run_id"])
-        needs = [f"{payload['key'].partition('.')[0]}.{need}" for need in subtask.needs]
+        needs = _needed(payload["key"], subtask)
         limited = hand.limited
         shaped = services.settings.run
         most = shaped.max_turns
@@ -389,6 +389,11 @@ class Nodes:
 def _emit(event: str, **values: Any) -> None:
     writer: Callable[[Any], None] = get_stream_writer()
     writer({"event": event, **values})
+
+
+def _needed(key: str, subtask: Subtask) -> list[str]:
+    """The keys of the subtasks whose answers a subtask builds on."""
+    return [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
 
 
 def _shown(item: Item) -> str:

@@ -1,11 +1,11 @@
-"""How a program for a whole task comes about: the model writes, the sandbox runs, what fails is mended."""
+"""How a program for a whole task comes about: the model writes, the sandbox runs; where it fails, anew."""
 
 import re
 
-from pointwork.agents.job import Attempt, Job
+from pointwork.agents.job import Attempt, Job, try_call
 from pointwork.agents.spec import Writing
 from pointwork.agents.verify import strange_numbers
-from pointwork.errors import AgentError, ToolDenied, ToolError
+from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Message
 from pointwork.tools import Tool
 
@@ -33,7 +33,10 @@ async def write_program(job: Job, writing: Writing, tool: Tool, attempt: Attempt
     for request, program in writing.examples:
         messages.append(Message(role="user", content=request))
         messages.append(Message(role="assistant", content=f"```python\n{program}\n```"))
-    given = "".join(f"# [{source}] {text}\n" for source, text in job.facts) + writing.asked
+    given = (
+        "".join(map(_comment, [*(f"[{source}] {text}" for source, text in job.facts), job.advice()]))
+        + writing.asked
+    )
     messages.append(Message(role="user", content=given))
     problem = ""
     for number in range(DRAWN):
@@ -46,6 +49,10 @@ async def write_program(job: Job, writing: Writing, tool: Tool, attempt: Attempt
     raise AgentError(f"agent {job.agent.name!r}: no program worked: {problem}")
 
 
+def _comment(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())
+
+
 async def _run(job: Job, said: str, given: str, tool: Tool, attempt: Attempt) -> tuple[str, str]:
     """What a program prints at last, and what is wrong with it."""
     fenced = _FENCED.search(said)
@@ -54,14 +61,7 @@ async def _run(job: Job, said: str, given: str, tool: Tool, attempt: Attempt) ->
         return "", "there is no program"
     if strange := strange_numbers(code, given):
         return "", f"{strange[0]} stands nowhere above"
-    try:
-        result = await job.call_tool(tool, {"code": code})
-    except ToolDenied:
-        raise
-    except ToolError as error:
-        attempt.calls.append((tool.name, {"code": code}, str(error)))
-        return "", str(error)
-    attempt.calls.append((tool.name, {"code": code}, None))
-    attempt.evidence += [piece for piece in result.evidence if piece not in attempt.evidence]
-    answer = result.answer or result.text.splitlines()[-1]
-    return answer.strip(), ""
+    result = await try_call(job, tool, {"code": code}, attempt)
+    if result is None:
+        return "", attempt.calls[-1][2] or ""
+    return (result.answer or result.text.splitlines()[-1]).strip(), ""

@@ -1,5 +1,6 @@
 """What a running team works with: store, models, router, memory, tools, and the arms that they make together."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,13 +24,9 @@ from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.store.tables import runs
 from pointwork.tools import ToolContext
-from pointwork.tools.sandbox import missing_means
 
 # An agent with this capability may be picked for any subtask.
 ANYTHING = "*"
-
-# What an agent is asked for that does a whole task by one program.
-WHOLE = "analysis"
 
 # With fewer there is nothing for the router to learn.
 LEAST_ARMS = 3
@@ -172,7 +169,7 @@ class Services:
         """Names of the arms that may do a capability.
 
         Agents for anything come in where the specialists leave fewer than three arms to choose from, and when a
-        specialist has failed (``again``); not where a program is to be written.
+        specialist has failed (``again``); not beside an agent that does whole tasks.
 
         Raises:
             UsageError: no agent has the capability.
@@ -181,7 +178,7 @@ class Services:
             [arm.name for arm in self.arms.values() if wanted in arm.agent.described_capabilities()]
             for wanted in (capability, ANYTHING)
         )
-        alone = capability == WHOLE and bool(special)  # after a program comes another plan, not another arm
+        alone = any(self.arms[name].agent.whole for name in special)
         able = special + general if not alone and (again or len(special) < LEAST_ARMS) else special
         if not able:
             raise UsageError(
@@ -210,12 +207,14 @@ class Services:
             return 0.0 if self.is_small(role) else SURE
         return 0.0 if kind == "always" else 2.0
 
-    def whole(self) -> str:
-        """The capability of an agent that does a task of several steps by one program, where that is better than a
-        plan of rules: on a model that is not small, and plans no better itself. Empty otherwise.
+    async def whole(self) -> str:
+        """The capability of an agent that does a task of several steps by itself, where that is better than a plan
+        of rules: the planner's model plans no better than they. Empty otherwise.
         """
-        able = WHOLE in self.capabilities() and not self.plans("planner")
-        return WHOLE if able and not missing_means() else ""
+        for agent in self.agents.values() if not self.plans("planner") else ():
+            if agent.whole is not None and await asyncio.to_thread(agent.whole):
+                return next(iter(agent.described_capabilities()))
+        return ""
 
     def is_small(self, role: str) -> bool:
         """Whether the model of a role says that it is a small one (``EmbeddedClient.small``)."""

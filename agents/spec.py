@@ -106,6 +106,9 @@ class Agent:
             (a loop of tool calls; only for agents with tools).
         small: a small model will do (``EmbeddedClient.small``); without, the agent gets no arm on one, and is left
             out of a team that has no other model for its roles.
+        whole: says whether the agent can do a task of several steps by itself, now and here. Where the model of the
+            planner plans no better than rules it is given such tasks as they are; if it fails there comes a plan,
+            not another agent. None: it can not.
         prepare: gathers context before the model is asked.
         match: how well a piece of text fits this agent, 0 to 1; default is overlap with what is written above.
 
@@ -120,6 +123,7 @@ class Agent:
     roles: tuple[str, ...] = ("worker-small", "worker-large")
     modes: tuple[Mode, ...] = MODES
     small: bool = True
+    whole: Callable[[], bool] | None = field(default=None, repr=False)
     prepare: Prepare | None = field(default=None, repr=False)
     match: Match | None = field(default=None, repr=False)
 

@@ -36,19 +36,21 @@ class Bank:
 @functools.cache
 def bank(name: str) -> Bank:
     """The bank of a name; read once."""
-    text = resources.files("pointwork.agents.examples").joinpath(f"{name}.json").read_text(encoding="utf-8")
-    return Bank(json.loads(text))
+    return Bank(_read(name))
 
 
 @functools.cache
 def tables() -> dict[str, Any]:
     """The tables that the examples of ``tables`` speak of, by name."""
-    text = resources.files("pointwork.agents.examples").joinpath("shown.json").read_text(encoding="utf-8")
-    return json.loads(text)
+    return _read("shown")
 
 
 @functools.cache
 def programs() -> list[dict[str, str]]:
     """Requests (``given``) with programs that do them: all are shown, so that engines keep what they have read."""
-    text = resources.files("pointwork.agents.examples").joinpath("programs.json").read_text(encoding="utf-8")
+    return _read("programs")
+
+
+def _read(name: str) -> Any:
+    text = resources.files("pointwork.agents.examples").joinpath(f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)

@@ -13,7 +13,6 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.job import Attempt, Job
 from pointwork.agents.loop import work
 from pointwork.agents.planner import Planner
-from pointwork.agents.services import WHOLE
 from pointwork.agents.verify import strange_numbers
 from pointwork.errors import AgentError, UsageError
 from pointwork.models import ChatRequest, Completion, ScriptedClient, Step
@@ -100,9 +99,11 @@ def test_a_number_out_of_the_blue_is_not_run(root: Path) -> None:
     assert len(made.calls) == 1
 
 
-def test_earlier_answers_are_shown(root: Path) -> None:
-    _, requests = attempt(root, "print(21 * 9)", facts=(("answer:s1", "9 hours"),))
-    assert requests[0].messages[-1]["content"].startswith("# [answer:s1] 9 hours\n")
+def test_earlier_answers_are_shown_as_comments(root: Path) -> None:
+    _, requests = attempt(root, "print(21 * 9)", facts=(("answer:s1", "9 hours\nin all"), ("a.md", "Built.")))
+    shown = requests[0].messages[-1]["content"]
+    assert shown.startswith("# [answer:s1] 9 hours\n# in all\n# [a.md] Built.\n")
+    assert all(line.startswith("#") for line in shown.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,20 @@ def test_a_team_on_such_a_model_writes_a_program(root: Path, tmp_path: Path) -> 
         with Team(store=f"sqlite:///{tmp_path}/x.db", models=models, root=root) as team:
             result = team.run(TASK)
     assert (result.status, result.text) == ("ok", "189")
-    assert [subtask.capability for subtask in result.plan.subtasks] == [WHOLE]
+    assert [subtask.capability for subtask in result.plan.subtasks] == ["analysis"]
+
+
+def test_an_agent_of_ones_own_may_do_the_same_and_is_an_agent_like_others(tmp_path: Path) -> None:
+    own = Agent("own", "You look at things.", {"analysis": "a close look at things"})
+    other = Agent("other", "You look away.", {"*": "anything"})
+    with _Planless([]) as client:
+        with Team([own, other], store=f"sqlite:///{tmp_path}/x.db", models={"worker-small": client}) as team:
+            assert asyncio.run(team.services.whole()) == ""
+            assert {name.split("/")[0] for name in team.services.candidates("analysis")} == {"own", "other"}
+        alone = Agent("alone", "You do it all.", {"everything": "all of it"}, whole=lambda: True)
+        with Team([alone, other], store=f"sqlite:///{tmp_path}/x.db", models={"worker-small": client}) as team:
+            assert asyncio.run(team.services.whole()) == "everything"
+            assert {name.split("/")[0] for name in team.services.candidates("everything")} == {"alone"}
 
 
 def test_what_no_program_does_the_rules_plan_for(root: Path, tmp_path: Path) -> None:
@@ -147,7 +161,7 @@ def test_what_no_program_does_the_rules_plan_for(root: Path, tmp_path: Path) -> 
         models = {"worker-small": client}
         with Team(store=f"sqlite:///{tmp_path}/x.db", models=models, root=root) as team:
             result = team.run(TASK)
-    assert WHOLE not in {subtask.capability for subtask in result.plan.subtasks}
+    assert "analysis" not in {subtask.capability for subtask in result.plan.subtasks}
 
 
 def test_a_small_model_has_no_analyst(tmp_path: Path) -> None:
@@ -162,20 +176,22 @@ def test_a_small_model_has_no_analyst(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("whole", "mode", "report", "fit", "author"),
     [
-        (WHOLE, "auto", "", 0.6, "program"),
-        (WHOLE, "auto", "", 0.9, "splitter"),
+        ("analysis", "auto", "", 0.6, "program"),
+        ("analysis", "auto", "", 0.9, "splitter"),
         ("", "auto", "", 0.6, "splitter"),
-        (WHOLE, "rules", "", 0.6, "splitter"),
-        (WHOLE, "auto", "s1 failed", 0.6, "splitter"),
+        ("analysis", "rules", "", 0.6, "splitter"),
+        ("analysis", "auto", "s1 failed", 0.6, "splitter"),
     ],
 )
 def test_when_a_program_is_the_plan(whole: str, mode: Any, report: str, fit: float, author: str) -> None:
     async def fits(_: str) -> dict[str, float]:
-        return {"math": fit, WHOLE: 0.0}
+        return {"math": fit, "analysis": 0.0}
 
     async def chat(_: ChatRequest) -> Completion:
         return Completion(json.dumps({"subtasks": []}), 1, 1, "stop", "scripted")
 
-    planner = Planner({"math": "…", WHOLE: "…"}, fits, chat, PlannerSettings(mode=mode), small=True, whole=whole)
+    planner = Planner(
+        {"math": "…", "analysis": "…"}, fits, chat, PlannerSettings(mode=mode), small=True, whole=whole
+    )
     plan = asyncio.run(planner.plan("Add 7 to 20. Then double it.", report=report))
     assert plan.author == author
