@@ -1,7 +1,8 @@
 """Does the learned router beat ``static`` and ``random`` at equal money on the starter suite, after 300 runs?
 
-    python benchmarks/starter_routing.py record OUT.jsonl [--limit N] [--set KEY=VALUE]   # the model works: hours
-    python benchmarks/starter_routing.py replay OUT.jsonl [--seeds 10] [--json]           # seconds
+    python benchmarks/starter_routing.py record OUT.jsonl [--limit N] [--modes instant,agentic] \
+        [--model ROLE=MODEL] [--set KEY=VALUE]                             # the models work: hours
+    python benchmarks/starter_routing.py replay OUT.jsonl [--price MODEL=PROMPT,COMPLETION] [--seeds 10] [--json]
 
 ``record`` runs every task of the train half once with each arm that may take its first step, that arm being chosen
 wherever it can be, and writes what came of the run: right or wrong, money, seconds. A line is written as soon as a
@@ -11,7 +12,8 @@ what is recorded is the run's end, and all its money.
 ``replay`` serves the recorded tasks to routers that hear of the chosen arm only. Per seed the tasks are halved by
 chance: the router learns from 300 runs over one half (in new order each time round) and is judged on the other
 half, which it has not seen. Rivals: ``random``, ``static`` (the first arm that can) and each fixed arm (where it
-can not, the first that can). The learned router gets, as budget per request, what the rival spends there.
+can not, the first that can). The learned router gets, as budget per request, what the rival spends there. Each
+token costs ``--price`` of its model, in USD per million, whatever it was when the table was recorded.
 """
 
 import argparse
@@ -74,9 +76,11 @@ class Repeats:
         return getattr(self._client, name)
 
 
-def record(out: Path, limit: int | None, changes: Sequence[str]) -> None:
+def record(
+    out: Path, limit: int | None, modes: Sequence[str], models: Sequence[str], changes: Sequence[str]
+) -> None:
     """Fill the table of tasks and arms, from where it stands."""
-    config = with_settings(load(), [], list(changes))
+    config = with_settings(load(), list(models), list(changes))
     known = {(row["task"], row["wanted"]) for row in read(out)} if out.exists() else set[tuple[str, str]]()
     meters, empty = Meters(config, PRICE), tempfile.mkdtemp(prefix="pointwork-routing-")
     for meter in {id(meter): meter for meter in meters.by_role.values()}.values():
@@ -90,7 +94,7 @@ def record(out: Path, limit: int | None, changes: Sequence[str]) -> None:
                 able = first["candidates"]
                 known.add((task.id, first["wanted"]))
             for arm in able:
-                if (task.id, arm) not in known:
+                if (task.id, arm) not in known and arm.rsplit("/", 1)[-1] in modes:
                     row = _keep(file, ran(config, meters, task, arm, Path(empty)))
                     print(
                         f"{number}/{len(tasks)} {task.id} {arm}: {'right' if row['right'] else 'wrong'}", flush=True
@@ -132,7 +136,9 @@ def ran(config: Config, meters: Meters, task: Task, arm: str | None, empty: Path
         }
     finally:
         team.close()
-    return row | {"usd": meters.take().usd}
+    used = {meter.name: meter.take() for meter in {id(meter): meter for meter in meters.by_role.values()}.values()}
+    row["tokens"] = {name: [one.prompt_tokens, one.completion_tokens] for name, one in used.items()}
+    return row | {"usd": sum(one.usd for one in used.values())}
 
 
 def _right(task: Task, text: str) -> bool:
@@ -185,16 +191,21 @@ class Table:
         arms: all. tasks: text and outcomes by arm, of tasks that more than one arm can begin.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, prices: Mapping[str, tuple[float, float]]) -> None:
         arms: dict[str, Arm] = {}
         self.tasks: dict[str, tuple[str, dict[str, Outcome]]] = {}
         for row in read(path):
             if not row["wanted"] or row["wanted"] not in row["chosen"][:1]:
                 continue  # no arm was asked, or another one began
-            said = Outcome(float(row["right"]), float(row["usd"]), float(row["seconds"]))
+            usd = sum(
+                np.dot(prices[model], tokens) / 1e6 if model in prices else PRICE.nano(*tokens) / 1e9
+                for model, tokens in row["tokens"].items()
+            )
+            said = Outcome(float(row["right"]), float(usd), float(row["seconds"]))
             self.tasks.setdefault(row["task"], (row["text"], {}))[1][row["wanted"]] = said
             for name, known in row["arms"].items():
-                tokens, price = known["expected_tokens"], known["usd_per_mtok"]
+                tokens = known["expected_tokens"]
+                price = next((prices[m] for m in prices if f"/{m}/" in name), known["usd_per_mtok"])
                 arms[name] = Arm(name, tuple(price), known["description"], expected_tokens=tuple(tokens))
         self.tasks = {task: what for task, what in self.tasks.items() if len(what[1]) > 1}
         self.arms = [arm for arm in arms.values() if any(arm.name in what[1] for what in self.tasks.values())]
@@ -245,20 +256,30 @@ def replayed(table: Table, seeds: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def priced(text: str) -> tuple[float, float]:
+    """``PROMPT,COMPLETION`` in USD per million tokens."""
+    prompt, completion = map(float, text.split(","))
+    return prompt, completion
+
+
 def main() -> None:
     """Record or replay."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "replay"))
     parser.add_argument("table", type=Path)
     parser.add_argument("--limit", type=int, help="most tasks, of each kind in turn")
+    parser.add_argument("--modes", default="instant,reasoning,agentic", help="modes of arms to record")
+    parser.add_argument("--model", action="append", default=[], help="ROLE=MODEL, as in pointwork bench starter")
+    parser.add_argument("--price", action="append", default=[], help="MODEL=PROMPT,COMPLETION in USD per million")
     parser.add_argument("--set", action="append", default=[], help="KEY=VALUE of pointwork.toml")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.what == "record":
-        record(options.table, options.limit, options.set)
+        record(options.table, options.limit, options.modes.split(","), options.model, options.set)
         return
-    table = Table(options.table)
+    prices = {name: priced(price) for name, _, price in (given.rpartition("=") for given in options.price)}
+    table = Table(options.table, prices)
     if len(table.tasks) < 2:
         parser.error(f"{options.table} has {len(table.tasks)} tasks that two arms began: record more")
     found = replayed(table, options.seeds)

@@ -37,6 +37,10 @@ _SALT = 0x7265706C6179
 _BLOCK = 4_000_000
 
 
+# With fewer decisions there is nothing to train a network or a forest on.
+LEAST_LEARNT = 100
+
+
 @dataclass(frozen=True)
 class Logged:
     """Decisions with their outcomes; n of them, K arms.

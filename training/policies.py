@@ -27,13 +27,11 @@ import torch
 from torch import nn
 
 from pointwork.errors import UsageError
+from pointwork.router.offline import LEAST_LEARNT as LEAST
 from pointwork.router.policies.neural import write_network
 
 Array = npt.NDArray[np.float64]
 Layers = list[tuple[Array, Array]]
-
-# With fewer contexts there is nothing to learn from.
-LEAST = 100
 
 
 @dataclass(frozen=True)

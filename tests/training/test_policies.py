@@ -1,5 +1,6 @@
 """The network over all arms: an exact gradient, what no ridge can learn, and live through the gate only."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from pointwork.router.offline import Logged
 from pointwork.router.policies import View, make
 from pointwork.store import Store
 from pointwork.training.policies import Lessons, Recipe, merged, objective, train_policy
-from pointwork.training.routing import lessons_of, promote_router, train_router
+from pointwork.training.routing import Learnt, lessons_of, promote_router, train_router
 
 QUICK = Recipe(networks=2, hidden=16, epochs=25, patience=25, rate=1e-2, dropout=0.0)
 
@@ -150,9 +151,27 @@ def test_a_network_that_is_better_goes_live_and_comes_back(store: Store, tmp_pat
     assert router.policy.name == "linucb"
 
 
-def test_a_network_that_is_no_better_stays_outside(store: Store, tmp_path: Path) -> None:
+def test_a_forest_goes_the_same_way_without_torch(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pointwork.training.policies", None)
+    router = filled(store, 1500)
+    trained = train_router(router, tmp_path, policy="trees", seed=3)
+    assert (trained.policy, trained.decisions, sum(trained.seen.values())) == ("trees", 750, 750)
+    assert trained.prediction < trained.usual
+    again = train_router(router, tmp_path, policy="trees", seed=3)
+    assert again.path == trained.path  # named by what is in it
+    assert train_router(router, tmp_path, policy="trees", seed=4).path != trained.path
+    assert len(list(tmp_path.glob("*.npz"))) == 2
+    assert promote_router(router, trained).verdict.passed
+    assert Router([Arm("a"), Arm("b")], "linucb", store=store, name="r").policy.name == "trees"
+    router.rollback()
+
+
+@pytest.mark.parametrize("policy", ["neural", "trees"])
+def test_what_is_no_better_stays_outside(store: Store, tmp_path: Path, policy: Learnt) -> None:
     router = filled(store, 800, better=False)
-    trial = promote_router(router, train_router(router, tmp_path, recipe=QUICK))
+    trial = promote_router(router, train_router(router, tmp_path, policy=policy, recipe=QUICK))
     assert not trial.verdict.passed
     assert router.policy.name == "linucb"
 

@@ -89,7 +89,8 @@ def test_a_router_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert "logged no decisions" in capsys.readouterr().err
 
 
-def test_the_router_is_trained_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("policy", ["neural", "trees"])
+def test_the_router_is_trained_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str) -> None:
     import numpy as np
 
     store: Store = open_store(default_url())
@@ -101,12 +102,13 @@ def test_the_router_is_trained_and_judged(tmp_path: Path, capsys: pytest.Capture
         good = (decision.arm == "a") == (x[0] * x[1] > 0)
         router.learn(decision.id, Outcome(quality=float(rng.random() < (0.9 if good else 0.1))))
     store.flush()
-    code, said = ran(capsys, "train", "router", "--router", "log", "--dry-run")
+    code, said = ran(capsys, "train", "router", "--router", "log", "--policy", policy, "--dry-run")
     assert (code, said["decisions"], said["usable"]) == (0, 300, 300)
-    code, said = ran(capsys, "train", "router", "--router", "log", "--out", str(tmp_path))
+    code, said = ran(capsys, "train", "router", "--router", "log", "--policy", policy, "--out", str(tmp_path))
     assert code == (0 if said["verdict"]["passed"] else 1)
     assert said["trained"]["squared_error"] < said["trained"]["squared_error_of_means"]
     assert Path(said["trained"]["path"]).parent == tmp_path
+    assert said["trained"]["policy"] == policy
 
 
 def test_tiers_without_questions(capsys: pytest.CaptureFixture[str]) -> None:

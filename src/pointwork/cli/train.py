@@ -1,5 +1,6 @@
 """``pointwork train``: data, router, tiers; model and loop are in ``train_model``."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,14 @@ app = typer.Typer(
 app.command("model", epilog=train_model.MODEL)(train_model.model)
 app.command("loop", epilog=train_model.LOOP)(train_model.loop)
 app.command("recipe", epilog=train_recipe.EPILOG)(train_recipe.recipe)
+
+
+class Policy(StrEnum):
+    """What can be learnt from the router's log."""
+
+    neural = "neural"
+    trees = "trees"
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
@@ -50,35 +59,38 @@ def router(
     train: Annotated[
         float, typer.Option(min=0.05, max=0.95, help="The part of the log, the oldest, that is learnt from.")
     ] = 0.5,
+    policy: Annotated[
+        Policy, typer.Option(help="neural: a network (needs the extra 'train'); trees: a forest.")
+    ] = Policy.neural,
     seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 0,
     out_dir: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the network; default: in the user's data folder.")
+        Path | None, typer.Option("--out", help="Folder for the file; default: in the user's data folder.")
     ] = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Train a network from the router's log, by the exact gradient over all arms; live only if the log proves it.
+    """Train a network or a forest from the router's log; live only if the log proves it.
 
     It learns from the older part of the decisions; the newer part judges it, by the gate of [bold]router
     promote[/bold]. Exit code 1 if it was not promoted.
     """
     import platformdirs
 
-    from pointwork.training.policies import Recipe
     from pointwork.training.routing import promote_router, train_router
 
     folder = out_dir or Path(platformdirs.user_data_dir("pointwork")) / "routers"
     with opened_router(router) as opened:
         if dry_run:
             learnt = opened.lessons(train=train)
-            _plan_router(len(learnt.logged), learnt.of, folder, json)
+            _plan_router(len(learnt.logged), learnt.of, folder, policy, json)
             return
         with err.status("training …") as status:
             trained = train_router(
                 opened,
                 folder,
+                policy=policy.value,
                 train=train,
-                recipe=Recipe(seed=seed),
+                seed=seed,
                 tell=lambda done, of: status.update(f"training: network {done} of {of}"),
             )
             status.update("judging …")
@@ -98,20 +110,25 @@ def router(
         raise typer.Exit(FAILED)
 
 
-def _plan_router(usable: int, older: int, folder: Path, json: bool) -> None:
-    from pointwork.training.policies import LEAST, Recipe
+def _plan_router(usable: int, older: int, folder: Path, policy: Policy, json: bool) -> None:
+    from pointwork.router.offline import LEAST_LEARNT as LEAST
+    from pointwork.router.policies.trees import TREES
 
-    recipe = Recipe()
-    # measured: 8 s for 5,500 decisions, five networks, one core
-    seconds = round(1 + 1.5e-3 * usable * recipe.networks / 5, 1)
+    # measured, one core: 8 s for 5,500 decisions and five networks, 5 to 12 s for a forest
+    if policy is Policy.trees:
+        what, seconds = f"grow {TREES} trees", round(1 + 2e-3 * usable, 1)
+    else:
+        from pointwork.training.policies import Recipe
+
+        networks = Recipe().networks
+        what, seconds = f"train {networks} networks", round(1 + 1.5e-3 * usable * networks / 5, 1)
     plan = {"decisions": older, "usable": usable, "needed": LEAST, "folder": str(folder), "seconds": seconds}
     if json:
         print_json(plan)
         return
     out.print(
-        f"would train {recipe.networks} networks on {usable} of the {older} older decisions (those with a known "
-        f"quality; {LEAST} are needed), about {seconds:g} s, write them to {folder}, and judge them on the newer "
-        "ones"
+        f"would {what} on {usable} of the {older} older decisions (of known quality; {LEAST} are needed), "
+        f"which takes {seconds:g} s or so, write to {folder}, and judge on the newer ones"
     )
 
 
