@@ -53,7 +53,7 @@ def paretobandit(data: Path, *, unseen: bool = False) -> Full:
     Args:
         data: the folder of the sets.
         unseen: with the prompts that its authors hold out behind them (groups ``val`` and ``test``); their file
-            comes with the source distribution on PyPI.
+            comes with the wheel on PyPI, under ``data/examples``.
     """
     files = {"val": "val.jsonl", "test": UNSEEN} if unseen else {"val": "val.jsonl"}
     parts = {part: _lines(data / "paretobandit" / name) for part, name in files.items()}
