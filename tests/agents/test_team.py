@@ -392,3 +392,13 @@ def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
 def test_agents_and_teams_that_make_no_sense(make: Callable[[], Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         make()
+
+
+def test_teams_in_memory_know_nothing_of_each_other() -> None:
+    with ScriptedClient([]) as client:
+        first = Team(store="sqlite://", models={"worker-small": client})
+        first.run("What is 17% of 2340?")
+        with Team(store="sqlite://", models={"worker-small": client}) as second:
+            assert second.store is not first.store
+            assert not second.store.rows(select(runs))
+        first.close()

@@ -315,6 +315,8 @@ def test_one_store_per_address_and_process(tmp_path: Path) -> None:
     assert open_store(url) is first
     assert open_store(first) is first
     assert open_store(None) is not open_store(None)
+    assert open_store("sqlite://") is not open_store("sqlite://")
+    assert open_store("sqlite:///:memory:") is not open_store("sqlite:///:memory:")
     first.close()
     again = open_store(url)
     assert again is not first

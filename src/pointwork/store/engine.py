@@ -64,6 +64,11 @@ def sqlite_path(url: URL) -> str | None:
     return str(url.database).removeprefix("file:")
 
 
+def in_memory(url: URL) -> bool:
+    """Whether it is an SQLite store in memory."""
+    return url.get_backend_name() == "sqlite" and sqlite_path(url) is None
+
+
 class Database:
     """An engine and its transactions.
 
@@ -86,8 +91,7 @@ class Database:
             # a query alone needs no BEGIN and ROLLBACK around it, each a round trip
             self._reader = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         # in memory there is one connection for all threads, so one transaction at a time
-        in_memory = url.get_backend_name() == "sqlite" and sqlite_path(url) is None
-        self._turn: AbstractContextManager[Any] = threading.RLock() if in_memory else nullcontext()
+        self._turn: AbstractContextManager[Any] = threading.RLock() if in_memory(url) else nullcontext()
 
     @property
     def one_writer(self) -> bool:

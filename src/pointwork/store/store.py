@@ -12,7 +12,7 @@ from sqlalchemy.sql.util import find_tables
 
 from pointwork.errors import StoreError
 from pointwork.store.buffer import Buffer
-from pointwork.store.engine import Database, parse_url, sqlite_path
+from pointwork.store.engine import Database, in_memory, parse_url, sqlite_path
 from pointwork.store.prepared import Prepared
 from pointwork.store.schema import migrate
 
@@ -216,11 +216,14 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def open_store(store: "str | Store | None") -> Store:
-    """A store from what users pass: a ``Store``, a URL (one ``Store`` per URL and process), None for in memory."""
+    """A store from what users pass: a ``Store``, a URL (one ``Store`` per URL and process), None for in memory.
+
+    A store in memory is nobody else's: who asks for another gets an empty one.
+    """
     if isinstance(store, Store):
         return store
-    if store is None:
-        return Store("sqlite://")
+    if store is None or in_memory(parse_url(store)):
+        return Store(store or "sqlite://")
     with _open_lock:
         known = _open.get(store)
         if known is None or known.closed:

@@ -56,7 +56,7 @@ def _budget_lines(full: Full, budget: float, over: float, runs: Sequence[Stream]
 def unseen(data: Path, seeds: int, policy: str) -> list[Line]:
     """Its authors' protocol: learn online from the validation prompts, then all of the held-out ones.
 
-    Nothing where their file is not in the folder (it comes with the wheel of paretobandit on PyPI, under data/examples).
+    Nothing where their file is not in the folder (it is in the wheel of paretobandit on PyPI, under data/examples).
     """
     if not (data / "paretobandit" / sets.UNSEEN).exists():
         return []
