@@ -11,9 +11,9 @@ what is recorded is the run's end, and all its money.
 
 ``replay`` serves the recorded tasks to routers that hear of the chosen arm only. Per seed the tasks are halved by
 chance: the router learns from 300 runs over one half (in new order each time round) and is judged on the other
-half, which it has not seen. Rivals: ``random``, ``static`` (the first arm that can) and each fixed arm (where it
-can not, the first that can). The learned router gets, as budget per request, what the rival spends there. Each
-token costs ``--price`` of its model, in USD per million, whatever it was when the table was recorded.
+half, which it has not seen. Rivals: ``random``, ``static`` (the first arm that can) and each model always. The
+learned router gets, as budget per request, what the rival spends there, or less if it would spend more. Each token
+costs ``--price`` of its model, in USD per million, whatever it was when the table was recorded.
 """
 
 import argparse
@@ -42,6 +42,7 @@ from pointwork.settings import load
 from pointwork.store import tables
 
 RUNS = 300
+PARTS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2)  # of the rival's money, as a budget
 PRICE = Price(0.10, 0.40)  # USD per million tokens, as in ``pointwork bench starter``
 Row = dict[str, Any]
 
@@ -222,38 +223,82 @@ class Table:
             usd.append(outcome.usd or 0.0)
         return float(np.mean(right)), float(np.mean(usd))
 
-    def router(self, policy: str, budget: float | None, seed: int, options: Mapping[str, object] = {}) -> Router:
+    @property
+    def models(self) -> list[str]:
+        """The models of the arms, where there is more than one."""
+        models = list(dict.fromkeys(arm.name.split("/")[1] for arm in self.arms))
+        return models if len(models) > 1 else []
+
+    def by_model(self, task: str, model: str) -> Outcome:
+        """What the first arm of a model made of a task; where none can, the first arm."""
+        outcomes = self.tasks[task][1]
+        return next(
+            (said for arm, said in outcomes.items() if arm.split("/")[1] == model), next(iter(outcomes.values()))
+        )
+
+    def best(self, task: str) -> tuple[float, float]:
+        """Right or not, and US dollars, of the cheapest right arm, else of the cheapest."""
+        each = [(said.quality or 0.0, said.usd or 0.0) for said in self.tasks[task][1].values()]
+        return max(each, key=lambda one: (one[0], -one[1]))
+
+    def router(self, policy: str, budget: float | None, seed: int) -> Router:
         """A router with the team's settings."""
-        settings = Settings(latency_weight=LATENCY_WEIGHT)
-        return Router(self.arms, policy, budget, seed, policy_options=options, settings=settings)
+        return Router(self.arms, policy, budget, seed, settings=Settings(latency_weight=LATENCY_WEIGHT))
 
 
 def replayed(table: Table, seeds: int) -> dict[str, dict[str, float]]:
-    """By rival: share right and money, the learned router's at that money, the paired gain and its half-width."""
-    rivals: dict[str, tuple[str, dict[str, object]]] = {"random": ("random", {}), "static": ("static", {})}
-    rivals |= {f"always {arm.name}": ("static", {"arm": arm.name}) for arm in table.arms}
+    """By rival: share right and money, the learned router's for no more money, the paired gain, its half-width.
+
+    A router holds its budget over hundreds of requests, and these are a few dozen: it is lowered until the learned
+    one has not spent more than the rival. ``oracle`` is no rival: the cheapest right arm of each task, if any.
+    """
+    halves = [_halved(table, seed) for seed in range(seeds)]
     found: dict[str, dict[str, float]] = {}
-    for name, (policy, options) in rivals.items():
-        rows = list[tuple[float, float, float, float]]()
-        for seed in range(seeds):
-            rng = np.random.default_rng(seed)
-            tasks = rng.permutation(sorted(table.tasks)).tolist()
-            seen, judged = tasks[: len(tasks) // 2], tasks[len(tasks) // 2 :]
-            runs = [task for _ in range(RUNS // len(seen) + 1) for task in rng.permutation(seen).tolist()][:RUNS]
-            right, usd = table.serve(table.router(policy, None, seed, options), judged)
-            learned = table.router("linucb", max(usd, 1e-9), seed)
-            table.serve(learned, runs)
-            mine, spent = table.serve(learned, judged)
-            rows.append((right, usd, mine, spent))
-        each = np.array(rows)
-        gain = each[:, 2] - each[:, 0]
-        margin = 1.96 * float(gain.std(ddof=1)) / len(gain) ** 0.5 if len(gain) > 1 else 0.0
-        keys = ("right", "usd", "learned right", "learned usd")
-        found[name] = dict(zip(keys, each.mean(axis=0).tolist(), strict=True)) | {
-            "gain": float(gain.mean()),
-            "margin": margin,
-        }
+    for name in ("random", "static", *table.models):
+        theirs = np.array([_rival(table, name, judged, seed) for seed, (_, judged) in enumerate(halves)])
+        mine = theirs
+        for part in PARTS:
+            mine = np.array(
+                [
+                    _learned(table, runs, judged, max(part * usd, 1e-9), seed)
+                    for seed, ((runs, judged), usd) in enumerate(zip(halves, theirs[:, 1].tolist(), strict=True))
+                ]
+            )
+            if mine[:, 1].mean() <= theirs[:, 1].mean():
+                break
+        gain = mine[:, 0] - theirs[:, 0]
+        margin = 1.96 * float(gain.std(ddof=1)) / seeds**0.5 if seeds > 1 else 0.0
+        means = [*theirs.mean(axis=0).tolist(), *mine.mean(axis=0).tolist(), float(gain.mean()), margin]
+        keys = ("right", "usd", "learned right", "learned usd", "gain", "margin")
+        found[name] = dict(zip(keys, means, strict=True))
+    best = np.array([[table.best(task) for task in judged] for _, judged in halves]).mean(axis=(0, 1))
+    found["oracle"] = dict(zip(("right", "usd"), best.tolist(), strict=True))
     return found
+
+
+def _halved(table: Table, seed: int) -> tuple[list[str], list[str]]:
+    """The runs to learn from, over one half of the tasks, and the other half."""
+    rng = np.random.default_rng(seed)
+    tasks = rng.permutation(sorted(table.tasks)).tolist()
+    seen, judged = tasks[: len(tasks) // 2], tasks[len(tasks) // 2 : len(tasks) // 2 * 2]
+    return [task for _ in range(RUNS // len(seen) + 1) for task in rng.permutation(seen).tolist()][:RUNS], judged
+
+
+def _rival(table: Table, name: str, judged: Sequence[str], seed: int) -> tuple[float, float]:
+    if name in ("random", "static"):
+        return table.serve(table.router(name, None, seed), judged)
+    said = [table.by_model(task, name) for task in judged]
+    return float(np.mean([one.quality or 0.0 for one in said])), float(np.mean([one.usd or 0.0 for one in said]))
+
+
+def _learned(
+    table: Table, runs: Sequence[str], judged: Sequence[str], usd: float, seed: int
+) -> tuple[float, float]:
+    learned = table.router("linucb", usd, seed)
+    table.serve(learned, runs)
+    # what it saved there it may not spend here, where the rival has only its budget
+    learned._core.pacer.debt = 0.0  # pyright: ignore[reportPrivateUsage]
+    return table.serve(learned, judged)
 
 
 def priced(text: str) -> tuple[float, float]:
