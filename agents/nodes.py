@@ -193,9 +193,8 @@ class Nodes:
         # of outsiders only the texts themselves, which the run's taint follows
         trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
         facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
-        needs = _needed(key, subtask)
         has = [text for source, text in facts if source.startswith("answer:")]
-        shared = sharing.read(services.in_hand(run_id), key, question, needs, known=has)
+        shared = sharing.read(services.in_hand(run_id), key, question, _needed(key, subtask), known=has)
         return recall, facts + [list(piece) for piece in shared]
 
     async def _fitting(self, payload: dict[str, Any], subtask: Subtask, question: str) -> str:
