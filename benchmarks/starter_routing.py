@@ -2,7 +2,7 @@
 
     python benchmarks/starter_routing.py record OUT.jsonl [--limit N] [--modes instant,agentic] \
         [--model ROLE=MODEL] [--set KEY=VALUE]                             # the models work: hours
-    python benchmarks/starter_routing.py replay OUT.jsonl [--price MODEL=PROMPT,COMPLETION] [--seeds 10] [--json]
+    python benchmarks/starter_routing.py replay OUT.jsonl [--price MODEL=PROMPT,COMPLETION] [--plot OUT.png]
 
 ``record`` runs every task of the train half once with each arm that may take its first step, that arm being chosen
 wherever it can be, and writes what came of the run: right or wrong, money, seconds. A line is written as soon as a
@@ -33,6 +33,7 @@ from pointwork.bench.systems import seed_of
 from pointwork.bench.tasks import Task, choose, starter_tasks
 from pointwork.cli.bench import with_settings
 from pointwork.errors import PointworkError
+from pointwork.extras import require
 from pointwork.models import ChatRequest, Completion, ModelClient, Price
 from pointwork.models.structured import SchemaViolation
 from pointwork.router import Arm, Outcome, Router, Settings
@@ -42,6 +43,7 @@ from pointwork.settings import load
 from pointwork.store import tables
 
 RUNS = 300
+POINTS = (0, 25, 50, 100, 200, RUNS)  # of the picture
 PARTS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2)  # of the rival's money, as a budget
 PRICE = Price(0.10, 0.40)  # USD per million tokens, as in ``pointwork bench starter``
 Row = dict[str, Any]
@@ -224,10 +226,10 @@ class Table:
         return float(np.mean(right)), float(np.mean(usd))
 
     @property
-    def models(self) -> list[str]:
-        """The models of the arms, where there is more than one."""
+    def rivals(self) -> list[str]:
+        """Random, static, and always the same model, where there is more than one."""
         models = list(dict.fromkeys(arm.name.split("/")[1] for arm in self.arms))
-        return models if len(models) > 1 else []
+        return ["random", "static", *(models if len(models) > 1 else [])]
 
     def by_model(self, task: str, model: str) -> Outcome:
         """What the first arm of a model made of a task; where none can, the first arm."""
@@ -254,7 +256,7 @@ def replayed(table: Table, seeds: int) -> dict[str, dict[str, float]]:
     """
     halves = [_halved(table, seed) for seed in range(seeds)]
     found: dict[str, dict[str, float]] = {}
-    for name in ("random", "static", *table.models):
+    for name in table.rivals:
         theirs = np.array([_rival(table, name, judged, seed) for seed, (_, judged) in enumerate(halves)])
         mine = theirs
         for part in PARTS:
@@ -267,7 +269,7 @@ def replayed(table: Table, seeds: int) -> dict[str, dict[str, float]]:
             if mine[:, 1].mean() <= theirs[:, 1].mean():
                 break
         gain = mine[:, 0] - theirs[:, 0]
-        margin = 1.96 * float(gain.std(ddof=1)) / seeds**0.5 if seeds > 1 else 0.0
+        margin = float(_margin(gain)) if seeds > 1 else 0.0
         means = [*theirs.mean(axis=0).tolist(), *mine.mean(axis=0).tolist(), float(gain.mean()), margin]
         keys = ("right", "usd", "learned right", "learned usd", "gain", "margin")
         found[name] = dict(zip(keys, means, strict=True))
@@ -295,10 +297,47 @@ def _learned(
     table: Table, runs: Sequence[str], judged: Sequence[str], usd: float, seed: int
 ) -> tuple[float, float]:
     learned = table.router("linucb", usd, seed)
-    table.serve(learned, runs)
+    if runs:
+        table.serve(learned, runs)
     # what it saved there it may not spend here, where the rival has only its budget
     learned._core.pacer.debt = 0.0  # pyright: ignore[reportPrivateUsage]
     return table.serve(learned, judged)
+
+
+def plot(table: Table, seeds: int, path: Path) -> None:
+    """Draw share right and money on the half that is judged, after more and more runs, beside the rivals."""
+    require("matplotlib.backends.backend_agg")
+    figure = require("matplotlib.figure").Figure(figsize=(9, 3.6), layout="constrained")
+    halves = [_halved(table, seed) for seed in range(seeds)]
+    budget = [_rival(table, "random", judged, seed)[1] for seed, (_, judged) in enumerate(halves)]
+    learned = np.array(
+        [
+            [
+                _learned(table, runs[:count], judged, budget[seed], seed)
+                for seed, (runs, judged) in enumerate(halves)
+            ]
+            for count in POINTS
+        ]
+    )
+    rivals = {name: [_rival(table, name, half[1], n) for n, half in enumerate(halves)] for name in table.rivals}
+    rivals["oracle"] = [tuple(np.mean([table.best(task) for task in judged], axis=0)) for _, judged in halves]
+    for place, axes in enumerate(figure.subplots(1, 2)):
+        scale = (100.0, 1000.0)[place]
+        middle, half = learned[:, :, place].mean(1) * scale, _margin(learned[:, :, place].T) * scale
+        axes.plot(POINTS, middle, color="C0", marker="o", label="learned router, at the money of random")
+        axes.fill_between(POINTS, middle - half, middle + half, color="C0", alpha=0.2)
+        for number, (name, said) in enumerate(rivals.items(), 1):
+            axes.axhline(np.mean(said, axis=0)[place] * scale, color=f"C{number}", linestyle="--", label=name)
+        axes.set_xlabel("runs that were learnt from")
+        axes.set_ylabel(("right, % of tasks not seen", "USD per 1000 tasks")[place])
+        axes.set_ylim(bottom=0 if place else None)
+    figure.axes[0].legend(fontsize=7)
+    figure.savefig(path, dpi=120)
+
+
+def _margin(rows: np.ndarray) -> np.ndarray:
+    """Half-width of the 95 % interval of the mean over rows."""
+    return 1.96 * rows.std(axis=0, ddof=1) / len(rows) ** 0.5
 
 
 def priced(text: str) -> tuple[float, float]:
@@ -318,6 +357,7 @@ def main() -> None:
     parser.add_argument("--price", action="append", default=[], help="MODEL=PROMPT,COMPLETION in USD per million")
     parser.add_argument("--set", action="append", default=[], help="KEY=VALUE of pointwork.toml")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--plot", type=Path, help="draw how it learns here (PNG; at least two seeds)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.what == "record":
@@ -327,6 +367,8 @@ def main() -> None:
     table = Table(options.table, prices)
     if len(table.tasks) < 2:
         parser.error(f"{options.table} has {len(table.tasks)} tasks that two arms began: record more")
+    if options.plot is not None:
+        plot(table, max(2, options.seeds), options.plot)
     found = replayed(table, options.seeds)
     if options.json:
         print(json.dumps(found, indent=2))
