@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
 
 from pointwork.errors import UsageError
 from pointwork.router.asking import Judged
@@ -140,16 +140,29 @@ class Log:
             .order_by(table.c.version.desc())
         )
 
-    def publish(self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any]) -> int:
-        """Write a version and make it the live one. Returns its number."""
+    def _of_live(self) -> Select[Any]:
         table = tables.router_versions
+        return select(table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
+
+    def promotion(self) -> int:
+        """Number of the version by whose promotion the live one came, 0 if by none."""
+        live = self.store.row(self._of_live())
+        return 0 if live is None else promotion_of(live)
+
+    def publish(
+        self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any], promotion: int
+    ) -> int | None:
+        """Write a version and make it the live one, if what is live came by the same promotion, 0 being none.
+
+        Returns:
+            Its number; None: somebody has promoted or rolled back meanwhile, and nothing was written.
+        """
         with self.store.write() as connection:
-            live = connection.execute(
-                select(table.c.id, table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
-            ).first()
-            before: Mapping[str, Any] = {} if live is None or live.metrics is None else live.metrics
-            if before.get("promotion"):  # what was promoted goes on learning
-                metrics = {**metrics, "promotion": before["promotion"]}
+            live = connection.execute(self._of_live()).mappings().first()
+            if (0 if live is None else promotion_of(live)) != promotion:
+                return None
+            if promotion:  # what was promoted goes on learning
+                metrics = {**metrics, "promotion": promotion}
             version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
             _prune(connection, self.router)
         return version

@@ -109,6 +109,7 @@ class Router(Versioned):
 
         live, fresh = link.log.live(), self._core
         if live is not None:
+            link.promotion = promotion_of(live)
             where = f"version {live['version']} of router {self.name!r}"
             try:
                 meta, arrays = persistence.read(live["state"], where)
@@ -116,7 +117,7 @@ class Router(Versioned):
                 meta, arrays = None, {}
             if meta is not None and meta["embedder"] == fresh.embedder.version:
                 # what was promoted brings its own policy; else the one that was asked for goes on
-                promoted = promotion_of(live) > 0
+                promoted = link.promotion > 0
                 self._core = persistence.build(
                     {**meta, "settings": asdict(fresh.settings), "budget": fresh.pacer.budget},
                     arrays,
@@ -261,7 +262,8 @@ class Router(Versioned):
         return pending
 
     def sync(self) -> int:
-        """Take in what the store has that this router has not seen: decisions and outcomes of other processes.
+        """Take in what the store has that this router has not seen: decisions and outcomes of other processes, and
+        what they promoted.
 
         Returns:
             How many rows were new.
@@ -269,6 +271,7 @@ class Router(Versioned):
         if self._link is None:
             return 0
         with self._lock:
+            self._follow(self._link)
             return self._link.sync(self._core, self._now())
 
     def add_arm(self, arm: Arm) -> None:

@@ -73,11 +73,15 @@ class Versioned(ABC):
         if link is None:
             raise UsageError(f"router {self.name!r} has no store to write a version to")
         with self._lock:
-            self.sync()
-            extra = {"cursor": link.cursor, "synced": link.synced}
-            state = persistence.dump(self._core, extra, flying_only=True)
-            self._unpublished = 0
-            return link.log.publish(state, self._core, self._now(), {"decisions": self._core.clock})
+            while True:
+                self.sync()
+                extra = {"cursor": link.cursor, "synced": link.synced}
+                state = persistence.dump(self._core, extra, flying_only=True)
+                metrics = {"decisions": self._core.clock}
+                version = link.log.publish(state, self._core, self._now(), metrics, link.promotion)
+                if version is not None:
+                    self._unpublished = 0
+                    return version
 
     def replay(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5
@@ -157,7 +161,18 @@ class Versioned(ABC):
             raise UsageError(f"router {self.name!r} has no store, so there is nothing {what}")
         return self._link
 
+    def _follow(self, link: "Link") -> None:
+        """Go over to what another process has promoted, or rolled back to, meanwhile."""
+        promotion = link.log.promotion()
+        if promotion != link.promotion:
+            try:
+                self._reload(link)
+            except (persistence.OtherFormatError, UsageError):
+                link.promotion = promotion  # of other text features or another package: not for this process
+
     def _reload(self, link: "Link") -> None:
+        from pointwork.router.log import promotion_of
+
         live = link.log.live()
         assert live is not None
         meta, arrays = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
@@ -170,6 +185,7 @@ class Versioned(ABC):
             None,
         )
         link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+        link.promotion = promotion_of(live)
         self.sync()
 
     def decisions_of(self, run_id: str) -> list[str]:

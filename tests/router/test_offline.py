@@ -166,6 +166,22 @@ def test_a_policy_that_proves_better_is_promoted_and_can_be_rolled_back(tmp_path
         again.rollback()
 
 
+def test_a_process_that_runs_on_does_not_undo_a_promotion_or_a_way_back(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    router = served(url, 400)
+    running = Router(ARMS, "random", store=Store(url))
+    assert router.promote("linucb").verdict.passed
+    decision = running.decide("add the numbers")
+    running.checkpoint()
+    assert running.policy.name == "linucb"
+    running.learn(decision.id, Outcome(1.0))
+    assert Router(ARMS, "random", store=Store(url)).policy.name == "linucb"
+    router.rollback()
+    running.checkpoint()
+    assert running.policy.name == "random"
+    assert Router(ARMS, "random", store=Store(url)).policy.name == "random"
+
+
 def test_old_versions_are_dropped(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'store.db'}"
     router = served(url, 400)
