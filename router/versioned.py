@@ -176,14 +176,22 @@ class Versioned(ABC):
         live = link.log.live()
         assert live is not None
         meta, arrays = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
-        core = self._core
-        self._core = persistence.build(
-            {**meta, "settings": asdict(core.settings), "budget": core.pacer.budget},
+        before = self._core
+        self._core = core = persistence.build(
+            {**meta, "settings": asdict(before.settings), "budget": before.pacer.budget},
             arrays,
             f"version {live['version']}",
-            core.embedder,
+            before.embedder,
             None,
         )
+        # a version brings what was learnt; which arms there are has been said since
+        for arm in before.arms:
+            if arm.name not in core.slots:
+                core.add_arm(arm)
+            elif core.arms[core.slots[arm.name]] != arm:
+                core.reprice(arm)
+        core.active = [arm.name in before.slots and before.active[before.slots[arm.name]] for arm in core.arms]
+        core.arms_changed()
         link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
         link.promotion = promotion_of(live)
         self.sync()

@@ -182,6 +182,18 @@ def test_a_process_that_runs_on_does_not_undo_a_promotion_or_a_way_back(tmp_path
     assert Router(ARMS, "random", store=Store(url)).policy.name == "random"
 
 
+def test_the_way_back_keeps_the_arms_of_today(tmp_path: Path):
+    router = served(f"sqlite:///{tmp_path / 'store.db'}", 400)
+    assert router.promote("linucb").verdict.passed
+    router.add_arm(Arm("new"))
+    router.retire_arm("small")
+    decision = router.decide("add the numbers", ["new"])
+    router.rollback()
+    assert [arm.name for arm in router.arms] == ["large", "new"]
+    router.learn(decision.id, Outcome(1.0))
+    assert router.show()[2]["graded"] == 1
+
+
 def test_old_versions_are_dropped(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'store.db'}"
     router = served(url, 400)
