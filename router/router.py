@@ -130,19 +130,24 @@ class Router(Versioned):
                     self._core.estimates.refresh(self._core.clock)
                 link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
             # else: other text features, or written by another version: start anew and learn from the log
-        changed = self._reconcile(arms)
-        self._unpublished = self.sync()
-        if self._unpublished > REPLAY_LONG or changed:
+        changed = self._add(arms)
+        self._unpublished = self.sync()  # what was logged is learnt at the prices of then
+        changed = self._reconcile(arms) or changed
+        new = live is None and not self._unpublished  # what is logged from now on is understood by these prices
+        if self._unpublished > REPLAY_LONG or changed or new:
             self.checkpoint()
+
+    def _add(self, arms: Sequence[Arm]) -> bool:
+        added = [arm for arm in arms if arm.name not in self._core.slots]
+        for arm in added:
+            self._core.add_arm(arm)
+        return bool(added)
 
     def _reconcile(self, arms: Sequence[Arm]) -> bool:
         core, named = self._core, {arm.name for arm in arms}
-        changed = [arm for arm in arms if arm.name not in core.slots or core.arms[core.slots[arm.name]] != arm]
+        changed = [arm for arm in arms if core.arms[core.slots[arm.name]] != arm]
         for arm in changed:
-            if arm.name in core.slots:
-                core.reprice(arm)
-            else:
-                core.add_arm(arm)
+            core.reprice(arm)
         wanted = [arm.name in named for arm in core.arms]
         switched, core.active = wanted != core.active, wanted
         core.arms_changed()
