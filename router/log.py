@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
-from pointwork.errors import UsageError
+from pointwork.errors import StoreError, UsageError
 from pointwork.router.asking import Judged
 from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
@@ -155,16 +156,21 @@ class Log:
         """Write a version and make it the live one, if what is live came by the same promotion, 0 being none.
 
         Returns:
-            Its number; None: somebody has promoted or rolled back meanwhile, and nothing was written.
+            Its number; None: somebody else has promoted, rolled back or published meanwhile: nothing was written.
         """
-        with self.store.write() as connection:
-            live = connection.execute(self._of_live()).mappings().first()
-            if (0 if live is None else promotion_of(live)) != promotion:
+        try:
+            with self.store.write() as connection:
+                live = connection.execute(self._of_live()).mappings().first()
+                if (0 if live is None else promotion_of(live)) != promotion:
+                    return None
+                if promotion:  # what was promoted goes on learning
+                    metrics = {**metrics, "promotion": promotion}
+                version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
+                _prune(connection, self.router)
+        except StoreError as error:
+            if isinstance(error.__cause__, IntegrityError):  # on PostgreSQL two may write the same number at once
                 return None
-            if promotion:  # what was promoted goes on learning
-                metrics = {**metrics, "promotion": promotion}
-            version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
-            _prune(connection, self.router)
+            raise
         return version
 
     def propose(self, state: bytes, policy: str, clock: int, now: float, metrics: Mapping[str, Any]) -> int:
