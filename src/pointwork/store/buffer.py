@@ -106,7 +106,7 @@ class Buffer:
         Raises:
             StoreError: a row does not fit its table; none was inserted.
         """
-        _insert(connection, self._encode(table, rows))
+        self._insert(connection, self._encode(table, rows))
 
     def _encode(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> list[_Item]:
         number = table.autoincrement_column
@@ -187,7 +187,7 @@ class Buffer:
         rows = sorted(rows, key=lambda item: _ORDER[item[0].table.name])
         try:
             with self._database.transaction() as connection:
-                _insert(connection, rows)
+                self._insert(connection, rows)
         except StoreError as error:
             if not isinstance(error.__cause__, IntegrityError | DataError):
                 raise
@@ -199,12 +199,18 @@ class Buffer:
             for inserter, parameters in rows:
                 try:
                     with connection.begin_nested():
-                        inserter.insert(connection, [parameters])
+                        self._insert(connection, [(inserter, parameters)])
                 except (IntegrityError, DataError) as error:
                     cause = " ".join(str(error.orig).split())
                     refused.append(f"{inserter.table.name}: {cause} in {str(parameters)[:200]}")
         for message in refused:
             self._refuse(message)
+
+    def _insert(self, connection: Connection, rows: Iterable[_Item]) -> None:
+        for inserter, batch in groupby(rows, key=lambda item: item[0]):
+            if inserter.table is tables.outcomes:  # routers read on from the newest that they have seen
+                self._database.number_in_turn(connection)
+            inserter.insert(connection, [parameters for _, parameters in batch])
 
     def complain(self) -> None:
         """Raise StoreError once for the rows that were refused since the last time."""
@@ -218,11 +224,6 @@ class Buffer:
             self.flush()
         except StoreError as error:
             _log.error("%d rows were lost: %s", len(self._rows), error)
-
-
-def _insert(connection: Connection, rows: Iterable[_Item]) -> None:
-    for inserter, batch in groupby(rows, key=lambda item: item[0]):
-        inserter.insert(connection, [parameters for _, parameters in batch])
 
 
 def _size(parameters: Parameters) -> int:

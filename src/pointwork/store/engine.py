@@ -22,6 +22,7 @@ from pointwork.store.types import load_json
 
 CONNECT_SECONDS = 10
 _MIGRATING = 0x706F696E74  # "point": the key of an advisory lock
+_NUMBERING = _MIGRATING + 1
 
 
 def default_url() -> str:
@@ -138,6 +139,15 @@ class Database:
             if not self.one_writer:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
             yield connection
+
+    def number_in_turn(self, connection: Connection) -> None:
+        """Until the end of this transaction, let no other that asks for this number its rows.
+
+        PostgreSQL numbers a row when it is inserted, not when it shows: else whoever reads on from the highest
+        number that it has seen passes over rows of a transaction that was still open.
+        """
+        if not self.one_writer:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_NUMBERING})")
 
     def forked(self) -> None:
         """In a child process: leave the parent its connections."""
