@@ -7,6 +7,8 @@ from pointwork.errors import UsageError
 
 # What a call is taken to cost before any was seen, where an arm does not say: prompt and completion tokens.
 EXPECTED_TOKENS = (800.0, 200.0)
+# Characters of a name that the store's column takes.
+LONGEST = 256
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Arm:
         tags: the caller's own labels.
 
     Raises:
-        UsageError: an empty name, or a number that is negative, NaN or infinite.
+        UsageError: an empty name, one that is too long, or a number that is negative, NaN or infinite.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Arm:
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise UsageError("an arm needs a name")
+        if len(self.name) > LONGEST:  # else no decision for it could be stored
+            raise UsageError(f"the name of arm {self.name[:40]!r}… has {len(self.name)} characters; {LONGEST} fit")
         object.__setattr__(self, "usd_per_mtok", self._pair("usd_per_mtok", self.usd_per_mtok))
         if self.expected_tokens is not None:
             object.__setattr__(self, "expected_tokens", self._pair("expected_tokens", self.expected_tokens))

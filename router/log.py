@@ -15,6 +15,7 @@ from pointwork.router.asking import Judged
 from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
+from pointwork.router.policies import Policy
 from pointwork.store import Store, new_id, tables
 from pointwork.store.types import JsonText
 
@@ -38,6 +39,36 @@ class Log:
     def __init__(self, store: Store, router: str) -> None:
         self.store = store
         self.router = router
+        self._checked: Policy | None = None  # the policy whose labels are known to fit
+
+    def fits(self, core: Core, text: str, run_id: str | None, subtask: str | None) -> None:
+        """Look whether a decision could be stored, before it is made.
+
+        Raises:
+            StoreError: one of these, or a name or version of the router's, is too long for its column.
+        """
+        given: Row = {"text": text, "run_id": run_id, "subtask": subtask}
+        if core.policy is not self._checked:
+            given |= self._labels(core)
+        self.store.check(tables.decisions, given)
+        self._checked = core.policy
+
+    def _labels(self, core: Core) -> Row:
+        assert core.features is not None
+        return {
+            "router": self.router,
+            "policy": core.policy.name,
+            "policy_version": core.policy.version,
+            "features_version": core.features.version,
+        }
+
+    def outcome_fits(self, outcome: Outcome, source: str) -> None:
+        """Look whether an outcome can be stored, before it is learnt.
+
+        Raises:
+            StoreError: who says it, or the error, is not a text that fits.
+        """
+        self.store.check(tables.outcomes, {"error": outcome.error, "source": source})
 
     def decided(
         self,
@@ -51,19 +82,11 @@ class Log:
         subtask: str | None,
     ) -> None:
         """Append a decision, buffered; its row is put together when it is written."""
-        assert core.features is not None
-        mine: Row = {"run_id": run_id, "subtask": subtask, "text": text or None}
-        fixed: Row = {
-            **mine,
-            "router": self.router,
-            "policy": core.policy.name,
-            "policy_version": core.policy.version,
-            "features_version": core.features.version,
-        }
+        fixed: Row = {"run_id": run_id, "subtask": subtask, "text": text or None, **self._labels(core)}
         numbers = len(judged.inner) + 16 * len(judged.names)
         self.store.append_later(
             tables.decisions,
-            mine,
+            {},  # ``fits`` has looked
             partial(_row, fixed, judged, decision, pending),
             20 * numbers + len(text),
         )

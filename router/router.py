@@ -197,6 +197,7 @@ class Router(Versioned):
         Raises:
             UsageError: an unknown name, nothing to choose from, neither text nor features, features that do not
                 fit, ``remaining`` outside 0 to 1, a mode's number out of its range.
+            StoreError: a name is too long for the store; nothing was decided.
         """
         with self._lock:
             now = self._now()
@@ -204,6 +205,8 @@ class Router(Versioned):
             if not (remaining is quality_floor is cost_weight is max_usd is None):
                 ask = self._asked(remaining, quality_floor, cost_weight, max_usd)
             inner = self._inner(text, features)
+            if self._link is not None:
+                self._link.log.fits(self._core, text, run_id, subtask)
             judged = self._core.judge(slots, inner, features is None, ask, now)
             decision, pending = self._core.commit(judged, now)
             if self._link is not None:
@@ -250,9 +253,12 @@ class Router(Versioned):
 
         Raises:
             UsageError: no decision of this router has this id, or it was forgotten.
+            StoreError: the source is too long for the store; nothing was learnt.
         """
         with self._lock:
             pending = self._find(decision_id)
+            if self._link is not None:
+                self._link.log.outcome_fits(outcome, source)
             now = self._now()
             if self._core.learn(pending, outcome, now) and self._link is not None:
                 self._link.log.learnt(decision_id, outcome, source, now)
@@ -267,8 +273,7 @@ class Router(Versioned):
         return pending
 
     def sync(self) -> int:
-        """Take in what the store has that this router has not seen: decisions and outcomes of other processes, and
-        what they promoted.
+        """Take in what is new in the store: decisions and outcomes of other processes, and what they promoted.
 
         Returns:
             How many rows were new.

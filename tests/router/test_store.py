@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from pointwork.embedding import HashingEmbedder
-from pointwork.errors import UsageError
+from pointwork.errors import StoreError, UsageError
 from pointwork.router import Arm, Outcome, Router, Settings
 from pointwork.router.core import Core
 from pointwork.router.regression import LEVEL
@@ -96,6 +96,26 @@ def test_rows_hold_all_that_was_known(url: str):
     outcome = store.row(select(tables.outcomes))
     assert outcome is not None
     assert (outcome["decision_id"], outcome["quality"], outcome["source"]) == (decision.id, 0.5, "check")
+
+
+def test_what_the_store_can_not_take_is_neither_decided_nor_learnt(url: str):
+    router = opened(url)
+    decision = router.decide("t")
+    with pytest.raises(StoreError, match="source"):
+        router.learn(decision.id, Outcome(quality=1.0), source="s" * 65)
+    router.learn(decision.id, Outcome(quality=1.0), source="judge")
+    for wrong in ({"run_id": "r" * 500}, {"subtask": "s" * 65}):
+        with pytest.raises(StoreError, match="characters"):
+            router.decide("t", **wrong)
+    assert router.clock == 1
+    flush(router)
+    assert opened(url).show()[0]["graded"] + opened(url).show()[1]["graded"] == 1
+    with pytest.raises(StoreError, match="policy_version"):
+        Router(ARMS, "static", policy_options={"arm": "a" * 200}, store=url).decide("t")
+    with pytest.raises(StoreError, match="129 characters"):
+        opened(url, name="n" * 129)
+    with pytest.raises(UsageError, match="257 characters"):
+        Arm("a" * 257)
 
 
 def test_an_outcome_said_twice_is_one_row(url: str):

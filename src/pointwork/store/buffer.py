@@ -82,11 +82,20 @@ class Buffer:
             StoreError: as ``append``.
         """
         inserter = self._inserter(table, numbered=False)
+        if given:
+            self.check(table, given)
+        self._take(table, [(inserter, make)], characters, wait)
+
+    def check(self, table: Table, given: Mapping[str, Any]) -> None:
+        """Look at some values of a row that is to come.
+
+        Raises:
+            StoreError: one does not fit its column.
+        """
         try:
-            inserter.check(given)
+            self._inserter(table, numbered=False).check(given)
         except (TypeError, ValueError) as error:
             raise StoreError(f"{table.name}: {error}; nothing was stored") from error
-        self._take(table, [(inserter, make)], characters, wait)
 
     def _take(self, table: Table, items: Sequence[_Waiting], characters: int, wait: bool) -> None:
         now = time.monotonic()

@@ -151,6 +151,14 @@ class Store:
         self._check()
         self._buffer.append(table, rows, wait=getattr(self._mine, "writing", False))
 
+    def check(self, table: Table, given: Mapping[str, Any]) -> None:
+        """Look at some values of a row that will be appended: for those who must know before they act on it.
+
+        Raises:
+            StoreError: one does not fit its column.
+        """
+        self._buffer.check(table, given)
+
     def append_later(
         self, table: Table, given: Mapping[str, Any], make: Callable[[], Mapping[str, Any]], characters: int
     ) -> None:
