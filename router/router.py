@@ -134,7 +134,7 @@ class Router(Versioned):
         self._unpublished = self.sync()  # what was logged is learnt at the prices of then
         changed = self._reconcile(arms) or changed
         new = live is None and not self._unpublished  # what is logged from now on is understood by these prices
-        if self._unpublished > REPLAY_LONG or changed or new:
+        if new or changed or self._unpublished > REPLAY_LONG:
             self.checkpoint()
 
     def _add(self, arms: Sequence[Arm]) -> bool:

@@ -43,12 +43,13 @@ class Trial:
 
 
 def run_trial(
-    log: Log, live: Core, policy: str | Policy, options: Mapping[str, object] | None, train: float
+    log: Log, live: Core, ask: Ask, policy: str | Policy, options: Mapping[str, object] | None, train: float
 ) -> Trial:
     """Train a candidate on the older part of the log, and judge it on the newer.
 
     Args:
         log: of the router. live: the router's state, which stays as it is.
+        ask: what its requests ask for, where they do not say.
         policy, options: the candidate's. train: share of the decisions that it learns from.
 
     Raises:
@@ -64,7 +65,7 @@ def run_trial(
     judged = [row for row in newer if _usable(row, said.get(row["id"]), live)]
     names = [arm.name for arm in live.arms]
     logged = table_of(judged, said, names, live.features.inner if live.features else 0)
-    new, old = (_probabilities(core, judged, names) for core in cores)
+    new, old = (_probabilities(core, judged, names, ask) for core in cores)
     report = offline.evaluate(logged, new)
     verdict = offline.compare(logged, new, old)
     last = newer[0]["created"] - 1e-6 if newer else 0.0
@@ -170,7 +171,7 @@ def _usable(row: Row, outcome: Outcome | None, live: Core) -> bool:
     )
 
 
-def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str]) -> Array:
+def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str], ask: Ask) -> Array:
     """What a frozen router would do at each decision, (n, K)."""
     index = {name: i for i, name in enumerate(names)}
     target = np.zeros((len(rows), len(names)))
@@ -186,7 +187,7 @@ def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str]) -> Arr
             vector = features.of_text(row["text"])
         else:
             vector = np.zeros(features.inner)
-        judged = core.judge(slots, vector, False, Ask(), float(row["created"]), look_only=True)
+        judged = core.judge(slots, vector, False, ask, float(row["created"]), look_only=True)
         for name, p in zip(judged.names, judged.probabilities.tolist(), strict=True):
             target[number, index[name]] += p
     return target / target.sum(axis=1, keepdims=True)

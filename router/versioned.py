@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pointwork.errors import UsageError
 from pointwork.router import persistence
+from pointwork.router.asking import Ask
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
 from pointwork.router.features import Array
@@ -25,6 +26,7 @@ class Versioned(ABC):
 
     name: str
     _core: Core
+    _ask: Ask
     _lock: threading.RLock
     _link: "Link | None"
     _unpublished: int
@@ -100,7 +102,7 @@ class Versioned(ABC):
         link = self._stored("to replay")
         with self._lock:
             self.sync()
-            return run_trial(link.log, self._core, policy, policy_options, train)
+            return run_trial(link.log, self._core, self._ask, policy, policy_options, train)
 
     def lessons(self, *, train: float = 0.5) -> "Lessons":
         """The older part of what this router has logged, for whoever trains a policy that ``promote`` shall judge.

@@ -194,6 +194,18 @@ def test_the_way_back_keeps_the_arms_of_today(tmp_path: Path):
     assert router.show()[2]["graded"] == 1
 
 
+def test_a_trial_asks_what_the_router_asks(tmp_path: Path):
+    arms = [ARMS[0], Arm("dear", usd_per_mtok=(3, 15))]
+    router = Router(arms, store=f"sqlite:///{tmp_path / 'store.db'}", quality_floor=0.5)
+    for i in range(120):
+        decision = router.decide(f"text {i % 5}")
+        good = 0.75 if decision.arm == "small" else 0.95
+        router.learn(decision.id, Outcome(good, 1e-4 if decision.arm == "small" else 5e-3))
+    trial = router.replay("linucb")
+    assert trial.report.refused == ""
+    assert trial.report.usd["dr"].value < 1e-3  # the cheapest that is good enough, not the best
+
+
 def test_old_versions_are_dropped(tmp_path: Path):
     url = f"sqlite:///{tmp_path / 'store.db'}"
     router = served(url, 400)
