@@ -11,12 +11,16 @@ from pointwork.router.pending import Pending, logs_of
 if TYPE_CHECKING:
     from pointwork.router.core import Core
 
+_NOTHING = Outcome()
+
 
 def learn(core: "Core", pending: Pending, outcome: Outcome, now: float) -> bool:
     """Take in an outcome. Returns whether it said anything new."""
     old = pending.outcome
     if old is None:
         new = outcome
+        if new == _NOTHING:  # neither success nor failure: a breaker must not close on it
+            return False
     else:
         new = old.merged(outcome)
         if new == old:

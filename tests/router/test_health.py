@@ -61,6 +61,18 @@ def test_a_failed_probe_makes_it_wait_longer():
     assert set(router.decide("t").propensities) == {"a", "b"}
 
 
+def test_an_outcome_that_says_nothing_does_not_close_it():
+    clock = Clock()
+    router = router_of(clock, "a", "b")
+    break_arm(router, "a")
+    clock.now += 31
+    probe = next(d for d in (router.decide("t") for _ in range(50)) if d.arm == "a")
+    router.learn(probe.id, Outcome())
+    assert set(router.decide("t").propensities) == {"b"}
+    router.learn(probe.id, Outcome(error="still dead"))
+    assert next(row for row in router.show() if row["arm"] == "a")["health"] == "open"
+
+
 def test_decisions_end_the_wait_too():
     clock = Clock()
     router = router_of(clock, "a", "b")
