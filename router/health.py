@@ -120,8 +120,10 @@ class Health:
         self.seconds[slot] = mean
         self._signals[slot, 1] = mean / (mean + SLOW)
 
-    def record(self, slot: int, *, failed: bool, clock: float, now: float) -> None:
-        """A decision came back, or turned out to have failed after all."""
+    def record(self, slot: int, *, failed: bool, made: float, clock: float, now: float) -> None:
+        """A decision, made at that time of the clock, came back, or turned out to have failed after all."""
+        if self._broken and self._says_nothing(slot, made):
+            return
         failing = self.failing.item(slot)
         self.count[slot] += 1
         self.failing[slot] = failing + RATE * (float(failed) - failing)
@@ -140,8 +142,6 @@ class Health:
         bad = self.row[slot] >= IN_A_ROW or (self.count[slot] >= 10 and self.failing[slot] > FAILURE_RATE)
         if self.breaker[slot] == _CLOSED and not bad:
             return
-        if self.breaker[slot] == _OPEN:
-            return  # one that was under way when the breaker opened
         if self.breaker[slot] == _CLOSED:
             self._broken += 1
         self.breaker[slot] = _OPEN
@@ -149,9 +149,18 @@ class Health:
         self.trips[slot] += 1
 
     def _wait(self, slot: int, clock: float, now: float) -> None:
-        longer = BACK_OFF ** min(self.trips[slot], LONGEST)
+        longer = self._longer(slot)
         self.until_clock[slot] = clock + COOL_DECISIONS * longer
         self.until_time[slot] = now + COOL_SECONDS * longer
+
+    def _longer(self, slot: int) -> float:
+        return BACK_OFF ** min(self.trips.item(slot), LONGEST)
+
+    def _says_nothing(self, slot: int, made: float) -> bool:
+        """Whether a decision was under way when the breaker opened: well or ill, it is from before."""
+        state = self.breaker[slot]
+        probed = self.until_clock[slot] - COOL_DECISIONS * self._longer(slot)  # while half-open
+        return state == _OPEN or (state == _HALF and made < probed)
 
     def names(self, slots: Slots) -> list[str]:
         """State of the breakers of these slots, in words."""

@@ -82,6 +82,6 @@ def _landed(core: "Core", pending: Pending, old: Outcome | None, new: Outcome, n
         core.health.settled(slot)
     failed = new.error is not None and (old is None or old.error is None)
     if old is None or failed:
-        core.health.record(slot, failed=failed, clock=core.clock, now=now)
+        core.health.record(slot, failed=failed, made=pending.clock, clock=core.clock, now=now)
     if new.seconds is not None and (old is None or old.seconds is None):
         core.health.timed(slot, new.seconds)

@@ -61,6 +61,23 @@ def test_a_failed_probe_makes_it_wait_longer():
     assert set(router.decide("t").propensities) == {"a", "b"}
 
 
+def test_late_news_from_before_it_died_does_not_bring_an_arm_back():
+    clock = Clock()
+    router = router_of(clock, "a", "b")
+    before = [router.decide("t", ["a"]).id for _ in range(3)]
+    break_arm(router, "a")
+    router.learn(before[0], Outcome(quality=1.0))
+    assert set(router.decide("t").propensities) == {"b"}
+    clock.now += 31
+    probe = next(d for d in (router.decide("t") for _ in range(50)) if d.arm == "a")
+    router.learn(before[1], Outcome(quality=1.0))
+    router.learn(before[2], Outcome(error="no answer"))
+    assert set(router.decide("t").propensities) == {"b"}
+    assert next(row for row in router.show() if row["arm"] == "a")["health"] == "half-open"
+    router.learn(probe.id, Outcome(quality=1.0))
+    assert set(router.decide("t").propensities) == {"a", "b"}
+
+
 def test_an_outcome_that_says_nothing_does_not_close_it():
     clock = Clock()
     router = router_of(clock, "a", "b")
