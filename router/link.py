@@ -15,7 +15,8 @@ class Link:
 
     Attributes:
         log: the rows. cursor: newest outcome row taken in; synced: decisions made until then were taken in;
-        own: decisions made here since; promotion: number of the version whose promotion the core comes from, or 0.
+        own: decisions made here since; version, promotion: the live one that was last looked at, and the one whose
+        promotion it comes from, 0 if none.
     """
 
     def __init__(self, store: str | Store, router: str) -> None:
@@ -23,11 +24,12 @@ class Link:
         self.cursor = 0
         self.synced = 0.0
         self.own: set[str] = set()
-        self.promotion = 0
+        self.version = self.promotion = 0
 
     def at_the_end(self, now: float) -> None:
         """Nothing that the store holds already shall be learnt."""
-        self.cursor, self.synced, self.promotion = self.log.tail(), now, self.log.promotion()
+        self.cursor, self.synced = self.log.tail(), now
+        self.version, self.promotion = self.log.head()
 
     def fetch(self, core: Core, decision_id: str) -> Pending | None:
         """A decision that another process made, or that was forgotten here, from the store."""

@@ -166,25 +166,23 @@ class Log:
 
     def _of_live(self) -> Select[Any]:
         table = tables.router_versions
-        return select(table.c.metrics).where(table.c.router == self.router, table.c.live.is_(True))
+        mine = table.c.router == self.router
+        return select(table.c.version, table.c.metrics).where(mine, table.c.live.is_(True))
 
-    def promotion(self) -> int:
-        """Number of the version by whose promotion the live one came, 0 if by none."""
-        live = self.store.row(self._of_live())
-        return 0 if live is None else promotion_of(live)
+    def head(self) -> tuple[int, int]:
+        """Numbers of the live version and of the one by whose promotion it came, 0 if none."""
+        return _head(self.store.row(self._of_live()))
 
-    def publish(
-        self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any], promotion: int
-    ) -> int | None:
-        """Write a version and make it the live one, if what is live came by the same promotion, 0 being none.
+    def publish(self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any], over: int) -> int | None:
+        """Write a version and make it the live one, in place of version ``over``, 0 being none.
 
         Returns:
-            Its number; None: somebody else has promoted, rolled back or published meanwhile: nothing was written.
+            Its number; None: another is live by now, and nothing was written.
         """
         try:
             with self.store.write() as connection:
-                live = connection.execute(self._of_live()).mappings().first()
-                if (0 if live is None else promotion_of(live)) != promotion:
+                live, promotion = _head(connection.execute(self._of_live()).mappings().first())
+                if live != over:
                     return None
                 if promotion:  # what was promoted goes on learning
                     metrics = {**metrics, "promotion": promotion}
@@ -268,6 +266,10 @@ class Log:
         return self.store.rows(
             select(*columns).where(table.c.router == self.router).order_by(table.c.version.desc())
         )
+
+
+def _head(live: Mapping[str, Any] | None) -> tuple[int, int]:
+    return (0, 0) if live is None else (int(live["version"]), promotion_of(live))
 
 
 def promotion_of(version: Mapping[str, Any]) -> int:

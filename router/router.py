@@ -109,7 +109,7 @@ class Router(Versioned):
 
         live, fresh = link.log.live(), self._core
         if live is not None:
-            link.promotion = promotion_of(live)
+            link.version, link.promotion = int(live["version"]), promotion_of(live)
             where = f"version {live['version']} of router {self.name!r}"
             try:
                 meta, arrays = persistence.read(live["state"], where)

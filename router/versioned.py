@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pointwork.errors import UsageError
 from pointwork.router import persistence
+from pointwork.router.arms import Arm
 from pointwork.router.asking import Ask
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
@@ -80,9 +81,9 @@ class Versioned(ABC):
                 extra = {"cursor": link.cursor, "synced": link.synced}
                 state = persistence.dump(self._core, extra, flying_only=True)
                 metrics = {"decisions": self._core.clock}
-                version = link.log.publish(state, self._core, self._now(), metrics, link.promotion)
+                version = link.log.publish(state, self._core, self._now(), metrics, link.version)
                 if version is not None:
-                    self._unpublished = 0
+                    self._unpublished, link.version = 0, version
                     return version
 
     def replay(
@@ -164,13 +165,29 @@ class Versioned(ABC):
         return self._link
 
     def _follow(self, link: "Link") -> None:
-        """Go over to what another process has promoted, or rolled back to, meanwhile."""
-        promotion = link.log.promotion()
-        if promotion != link.promotion:
-            try:
+        """Go over to what another process has promoted, or rolled back to, and know the arms that it added."""
+        version, promotion = link.log.head()
+        if version == link.version:
+            return
+        try:
+            if promotion != link.promotion:
                 self._reload(link)
-            except (persistence.OtherFormatError, UsageError):
-                link.promotion = promotion  # of other text features or another package: not for this process
+            else:
+                self._adopt(link)
+        except (persistence.OtherFormatError, UsageError):
+            pass  # of other text features or another package: not for this process
+        link.version, link.promotion = version, promotion
+
+    def _adopt(self, link: "Link") -> None:
+        """Learn about arms of others too, though this router does not choose them: its versions are for all."""
+        live, core = link.log.live(), self._core
+        assert live is not None
+        meta, _ = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
+        for arm in meta["arms"]:
+            if arm["name"] not in core.slots:
+                core.add_arm(Arm(**arm))
+                core.active[-1] = False
+        core.arms_changed()
 
     def _reload(self, link: "Link") -> None:
         from pointwork.router.log import promotion_of
@@ -195,7 +212,7 @@ class Versioned(ABC):
         core.active = [arm.name in before.slots and before.active[before.slots[arm.name]] for arm in core.arms]
         core.arms_changed()
         link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
-        link.promotion = promotion_of(live)
+        link.version, link.promotion = int(live["version"]), promotion_of(live)
         self.sync()
 
     def decisions_of(self, run_id: str) -> list[str]:

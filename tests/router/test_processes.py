@@ -43,3 +43,16 @@ def test_an_outcome_that_another_process_is_still_storing_is_not_passed_over(dat
     later.join()
     router.sync()
     assert sum(row["graded"] for row in router.show()) == 2
+
+
+def test_what_was_learnt_of_an_arm_is_not_lost_by_a_process_that_does_not_have_it(database_url: str):
+    older = Router(ARMS, store=Store(database_url))
+    more = [*ARMS, Arm("new", usd_per_mtok=(1, 1))]
+    store = Store(database_url)
+    newer = Router(more, store=store)
+    for number in range(10):
+        newer.learn(newer.decide(f"text {number}", ["new"]).id, Outcome(0.9, 1e-3))
+    store.flush()
+    older.checkpoint()
+    assert [arm.name for arm in older.arms] == ["small", "large"]
+    assert Router(more, store=Store(database_url)).show()[2]["graded"] == 10
