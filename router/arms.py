@@ -7,6 +7,8 @@ from pointwork.errors import UsageError
 
 # What a call is taken to cost before any was seen, where an arm does not say: prompt and completion tokens.
 EXPECTED_TOKENS = (800.0, 200.0)
+# Of prices and tokens: their product stays within the range of floats.
+_MOST = 1e12
 # Characters of a name that the store's column takes.
 LONGEST = 256
 
@@ -26,7 +28,7 @@ class Arm:
         tags: the caller's own labels.
 
     Raises:
-        UsageError: an empty name, one that is too long, or a number that is negative, NaN or infinite.
+        UsageError: an empty name, one that is too long, or a number that is negative, NaN or beyond 10¹².
     """
 
     name: str
@@ -56,12 +58,12 @@ class Arm:
     def _pair(self, field: str, value: tuple[float, ...]) -> tuple[float, float]:
         try:
             prompt, completion = (float(part) for part in value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise UsageError(
                 f"arm {self.name!r}: {field} must be two numbers (prompt, completion), not {value!r}"
             ) from error
-        if not all(math.isfinite(part) and part >= 0 for part in (prompt, completion)):
-            raise UsageError(f"arm {self.name!r}: {field} must be finite and not negative, not {value!r}")
+        if not all(0 <= part <= _MOST for part in (prompt, completion)):
+            raise UsageError(f"arm {self.name!r}: {field} must be from 0 to {_MOST:g}, not {value!r}")
         return prompt, completion
 
     @property

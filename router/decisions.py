@@ -1,7 +1,7 @@
 """Decisions and outcomes: what the router hands out and what it is told back."""
 
+import math
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,8 +18,9 @@ ArmScore = dict[str, float | str]
 
 ID_PREFIX = "dec"
 _ID_LENGTH = len(ID_PREFIX) + 28
-_TOP = sys.float_info.max
-_TOPS = (("quality", 1.0), ("usd", _TOP), ("seconds", _TOP))
+# Of dollars and seconds: beyond, sums and products of them leave the range of floats.
+MOST = 1e12
+_TOPS = (("quality", 1.0), ("usd", MOST), ("seconds", MOST))
 
 
 # random bits, asked for many at once: a call of the system costs more than all the rest
@@ -58,7 +59,7 @@ class Outcome:
         error: why the arm failed, or None. A failure without a quality counts as quality 0.
 
     Raises:
-        UsageError: a quality outside 0 to 1, money or time that is negative, anything NaN or infinite.
+        UsageError: a quality outside 0 to 1, money or time that is negative or above 10¹², anything NaN.
     """
 
     quality: float | None = None
@@ -70,8 +71,8 @@ class Outcome:
         quality, usd, seconds = self.quality, self.usd, self.seconds
         if (
             (type(quality) is float and 0.0 <= quality <= 1.0)
-            and (type(usd) is float and 0.0 <= usd <= _TOP)
-            and (type(seconds) is float and 0.0 <= seconds <= _TOP)
+            and (type(usd) is float and 0.0 <= usd <= MOST)
+            and (type(seconds) is float and 0.0 <= seconds <= MOST)
         ):
             return  # the usual case
         for name, top in _TOPS:
@@ -80,10 +81,13 @@ class Outcome:
                 continue
             if not isinstance(value, SupportsFloat) or isinstance(value, str):
                 raise UsageError(f"outcome {name} must be a number or None, not {value!r}")
-            number = float(value)
+            try:
+                number = float(value)
+            except (OverflowError, TypeError):  # an integer beyond all floats, an array
+                number = math.inf
             if not 0.0 <= number <= top:
-                allowed = "between 0 and 1" if name == "quality" else "finite and not negative"
-                raise UsageError(f"outcome {name} must be {allowed}, not {value!r}")
+                shown = repr(value)[:80]
+                raise UsageError(f"outcome {name} must be a number between 0 and {top:g}, not {shown}")
             object.__setattr__(self, name, number)
 
     def merged(self, later: "Outcome") -> "Outcome":

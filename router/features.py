@@ -117,12 +117,14 @@ def as_features(features: npt.ArrayLike) -> Array:
     """
     try:
         values = np.asarray(features, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"features must be numbers: {error}") from error
     if values.ndim != 1 or values.size == 0:
         raise UsageError(f"features must be an array of one dimension, not of shape {values.shape}")
-    if not math.isfinite(float(values.dot(values))) and not np.isfinite(values).all():
-        raise UsageError("features must be finite: there is a NaN or an infinity among them")
+    if not math.isfinite(float(values.dot(values))):
+        if not np.isfinite(values).all():
+            raise UsageError("features must be finite: there is a NaN or an infinity among them")
+        values = values / np.abs(values).max()  # so long that its length is no float; the direction is what counts
     return values
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from pointwork.errors import StoreError, UsageError
 from pointwork.router.asking import Judged
 from pointwork.router.core import Core
-from pointwork.router.decisions import Decision, Outcome
+from pointwork.router.decisions import MOST, Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy
 from pointwork.store import Store, new_id, tables
@@ -325,8 +325,9 @@ def _json(value: Row | dict[str, dict[str, float | str]] | dict[str, float]) -> 
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
-    """An outcome from its row."""
-    return Outcome(row["quality"], row["usd"], row["seconds"], row["error"])
+    """An outcome from its row; what is beyond all sense, of an older package or another program, is cut off."""
+    usd, seconds = (None if row[name] is None else min(row[name], MOST) for name in ("usd", "seconds"))
+    return Outcome(row["quality"], usd, seconds, row["error"])
 
 
 def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:

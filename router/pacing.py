@@ -41,6 +41,7 @@ _DEAR = 4.0
 _ADVANCE, _SLIP = 8.0, 0.02
 _RATE = 0.03  # relative precision of λ
 _TOP = 1e12
+_TINY = 1e-12  # least budget: the search for λ ends
 _WIDEST = 3.0
 _STEP = 0.02  # of the target: spend on both sides of λ that differs more is mixed
 
@@ -53,12 +54,12 @@ class Pacer:
         arms: how many slots.
 
     Raises:
-        UsageError: a budget that is not above 0 or not finite.
+        UsageError: a budget that is not at least 10⁻¹² or not finite.
     """
 
     def __init__(self, budget: float | None, arms: int = 0) -> None:
-        if budget is not None and not (math.isfinite(budget) and budget > 0):
-            raise UsageError(f"budget_per_request must be above 0 US dollars, not {budget!r}")
+        if budget is not None and not _TINY <= budget < math.inf:
+            raise UsageError(f"budget_per_request must be at least {_TINY:g} US dollars, not {budget!r}")
         self.budget = budget
         self.rate = 0.0  # λ/B, quality per US dollar
         self.low = 0.0  # the λ/B just below at which the window would have overspent,

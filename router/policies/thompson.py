@@ -9,6 +9,7 @@ from pointwork.router.policies.base import Array, View, scores_of
 
 SCALE = 0.7
 DRAWS = 64
+MOST = 100_000
 
 
 class Thompson:
@@ -20,7 +21,7 @@ class Thompson:
 
     Args:
         scale: of the standard deviation of beliefs, ≥ 0.
-        draws: how many, ≥ 1.
+        draws: how many, from 1 to ``MOST``.
     """
 
     name = "thompson"
@@ -28,8 +29,8 @@ class Thompson:
     def __init__(self, scale: float = SCALE, draws: int = DRAWS) -> None:
         if not (math.isfinite(scale) and scale >= 0):
             raise UsageError(f"scale must be finite and not negative, not {scale!r}")
-        if draws < 1:
-            raise UsageError(f"there must be at least 1 draw, not {draws!r}")
+        if not (isinstance(draws, int) and 1 <= draws <= MOST):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"draws must be a whole number from 1 to {MOST:,}, not {draws!r}")
         self.scale = scale
         self.draws = draws
 

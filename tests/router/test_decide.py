@@ -3,6 +3,7 @@
 import math
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -218,3 +219,28 @@ def test_the_order_of_candidates_does_not_mix_up_arms():
     assert list(backwards.scores) == ["large", "middle", "small"]
     for name, row in forwards.scores.items():
         assert row == pytest.approx(backwards.scores[name], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Router(ARMS, budget_per_request=1e-300),
+        lambda: Router(ARMS, "thompson", policy_options={"draws": 2.5}),
+        lambda: Arm("dear", usd_per_mtok=(1e308, 1e308)),
+        lambda: Arm("dear", usd_per_mtok=(10**400, 1)),
+        lambda: Outcome(usd=1e300),
+        lambda: Outcome(quality=10**400),
+        lambda: Router(ARMS).decide(features=[10**400]),
+    ],
+)
+def test_numbers_beyond_all_sense_are_refused(make: Callable[[], object]):
+    with pytest.raises(UsageError):
+        make()
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_features_of_any_length_keep_their_direction():
+    router = Router(ARMS)
+    near, far = (router.decide(features=np.array([3.0, 4.0]) * size) for size in (1.0, 1e300))
+    contexts = [router._core.ledger.by_id[each.id].context for each in (near, far)]  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_allclose(contexts[0][:3], contexts[1][:3])  # what follows is the state of the arm

@@ -1,5 +1,6 @@
 """The store as the one record: rows, other processes, going on."""
 
+import math
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -289,3 +290,15 @@ def test_showing_says_how_arms_are_doing(url: str):
     rows = router.show()
     assert [(row["arm"], row["in_use"]) for row in rows] == [("small", False), ("large", True)]
     assert all(0 <= row["success"] <= 1 for row in rows)
+
+
+def test_a_cost_beyond_all_sense_in_the_store_stops_nobody(url: str):
+    router = opened(url)
+    decision = router.decide("t")
+    flush(router)
+    store = Store(url)  # of an older package
+    store.append(tables.outcomes, {"decision_id": decision.id, "created": 1e9, "usd": 1e300, "source": "caller"})
+    store.flush()
+    router.sync()
+    router.checkpoint()
+    assert math.isfinite(float(opened(url).decide("t").scores["large"]["cost"]))
