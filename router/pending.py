@@ -78,7 +78,7 @@ class Ledger:
 
     def trim(self) -> None:
         """Forget the oldest tenth: at once, as a router with a store looks there first."""
-        while len(self.by_id) > 0.9 * self.most:
+        while len(self.by_id) > max(1.0, 0.9 * self.most):
             self.by_id.popitem(last=False)
 
     def landed(self, clock: int, now: float) -> list[int]:

@@ -237,3 +237,9 @@ def test_teaching_one_arm_is_as_deciding_for_it_and_learning(seed: int):
         taught.teach({name: outcome}, features=x)
         told.learn(told.decide(features=x, candidates=[name]).id, outcome)
     assert_same_estimates(taught, told)
+
+
+def test_a_ledger_of_one_keeps_the_newest():
+    router = Router([Arm("a"), Arm("b")], settings=Settings(pending=1))
+    for _ in range(3):
+        router.learn(router.decide("t").id, Outcome(1.0))
