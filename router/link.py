@@ -1,9 +1,16 @@
 """A router's tie to the store: what it has logged, and what others have."""
 
+from typing import Any
+
+from pointwork.errors import UsageError
+from pointwork.router import persistence
+from pointwork.router.arms import Arm
 from pointwork.router.core import Core
 from pointwork.router.log import Log, look_back, outcome_of, pending_of
 from pointwork.router.pending import Pending
+from pointwork.router.policies import POLICIES
 from pointwork.router.replay import take_in
+from pointwork.router.settings import Settings
 from pointwork.store import Store, open_store
 
 
@@ -65,3 +72,29 @@ class Link:
         self.synced = now if not decisions else max(now, float(decisions[-1]["created"]))
         self.cursor = int(outcomes[-1]["id"]) if outcomes else self.cursor
         return new
+
+
+def as_kept(store: str | Store, router: str) -> dict[str, Any]:
+    """Arguments for a router by what a store holds of it: looking at one must not change its arms or prices.
+
+    Raises:
+        UsageError: the store has no decisions of this router.
+    """
+    log = Log(open_store(store), router)
+    names, live = log.arms(), log.live()
+    if not names:
+        raise UsageError(f"the store has no decisions of a router {router!r}")
+    found: dict[str, Any] = {"policy": "static"}
+    arms: list[Arm] = []
+    if live is not None:
+        try:
+            meta, _ = persistence.read(live["state"], f"version {live['version']} of router {router!r}")
+        except persistence.OtherFormatError:
+            meta = {"arms": [], "active": [], "policy": ""}
+        arms = [Arm(**arm) for arm, active in zip(meta["arms"], meta["active"], strict=True) if active]
+        known = {arm["name"] for arm in meta["arms"]}
+        names = [name for name in names if name not in known]
+        if meta["policy"] in POLICIES:
+            found = {"policy": meta["policy"], "policy_options": meta["policy_options"]}
+            found |= {"budget_per_request": meta["budget"], "settings": Settings(**meta["settings"])}
+    return {**found, "arms": [*arms, *(Arm(name) for name in names)]}

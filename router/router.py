@@ -350,17 +350,14 @@ class Router(Versioned):
 
     @classmethod
     def of_log(cls, store: "str | Store", name: str) -> "Router":
-        """A router of the arms that a log names, such as one that was imported.
+        """A router as its live version has it, or else of the arms that a log names, such as one that was imported.
 
         Raises:
             UsageError: the store has no decisions of this router.
         """
-        from pointwork.router.link import Link
+        from pointwork.router.link import as_kept
 
-        names = Link(store, name).log.arms()
-        if not names:
-            raise UsageError(f"the store has no decisions of a router {name!r}")
-        return cls([Arm(arm) for arm in names], "static", store=store, name=name)
+        return cls(**as_kept(store, name), store=store, name=name)
 
     def explain(self, what: str) -> list[dict[str, Any]]:
         """Why: one row per arm, best first.

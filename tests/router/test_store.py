@@ -292,6 +292,17 @@ def test_showing_says_how_arms_are_doing(url: str):
     assert all(0 <= row["success"] <= 1 for row in rows)
 
 
+def test_to_look_at_a_router_from_outside_changes_nothing(url: str):
+    router = opened(url)
+    live(router, 20)
+    router.retire_arm("small")
+    before = router.versions()
+    again = Router.of_log(Store(url), "default")
+    assert again.arms == router.arms
+    assert again.policy.name == "linucb"
+    assert again.versions() == before
+
+
 def test_a_cost_beyond_all_sense_in_the_store_stops_nobody(url: str):
     router = opened(url)
     decision = router.decide("t")
