@@ -310,3 +310,10 @@ def test_models_pull_names_what_there_is(cli: Any) -> None:
     said = cli("models", "pull", "huge")
     assert said.code == 2
     assert "small, large" in said.err
+
+
+@pytest.mark.parametrize("command", ["explain", "show"])
+def test_a_request_with_brackets_is_shown_as_it_is(cli: Any, command: str) -> None:
+    shown = cli("router", command, "is [/red] a [bold]tag[/bold]?")
+    assert shown.code == 0
+    assert "is [/red] a [bold]tag[/bold]?" in shown.out

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from pointwork.cli import portable
 from pointwork.cli.output import FAILED, ago, err, money, out, print_json, table
@@ -46,7 +47,7 @@ def show(
     if json:
         print_json({"policy": policy, "text": text, "arms": rows, "doing": doing, "versions": versions})
         return
-    out.print(f"[bold]{policy}[/bold] for: {text}")
+    out.print(f"[bold]{escape(policy)}[/bold] for: {escape(text)}")
     _draw([{**row, "seen": seen.get(row["arm"], 0)} for row in rows])
 
 
@@ -63,7 +64,7 @@ def explain(
         print_json([{"of": of, "arms": rows} for of, rows in found.items()])
         return
     for of, rows in found.items():
-        out.print(f"[bold]{of}[/bold]")
+        out.print(f"[bold]{escape(of)}[/bold]")
         _draw(rows)
 
 
@@ -186,14 +187,16 @@ def report_trial(trial: Trial, json: bool, *, promoting: bool = False) -> None:
         return
     out.print(f"[bold]{trial.policy}[/bold], trained on {trial.trained} decisions, judged on {trial.judged}")
     if report.refused:
-        out.print(f"no answer: {report.refused}")
+        out.print(f"no answer: {report.refused}", markup=False)
         return
     _draw_report(report)
     gain = verdict.gain
     if not math.isnan(gain.value):
         out.print(f"against the live one: quality {gain.value:+.4f}, at least {gain.low:+.4f} (one-sided 99 %)")
     if promoting:
-        out.print("it is live now" if verdict.passed else "not promoted: " + "; ".join(verdict.reasons))
+        out.print(
+            "it is live now" if verdict.passed else "not promoted: " + "; ".join(verdict.reasons), markup=False
+        )
     elif verdict.passed:
         out.print("it would be promoted")
 
