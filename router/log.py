@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
-from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Executable, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pointwork.errors import StoreError, UsageError
@@ -164,7 +164,7 @@ class Log:
             .order_by(table.c.version.desc())
         )
 
-    def _of_live(self) -> Select[Any]:
+    def _of_live(self) -> Executable:
         table = tables.router_versions
         mine = table.c.router == self.router
         return select(table.c.version, table.c.metrics).where(mine, table.c.live.is_(True))
@@ -268,7 +268,7 @@ class Log:
         )
 
 
-def _head(live: Mapping[str, Any] | None) -> tuple[int, int]:
+def _head(live: Any) -> tuple[int, int]:
     return (0, 0) if live is None else (int(live["version"]), promotion_of(live))
 
 
