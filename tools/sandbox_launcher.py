@@ -33,6 +33,8 @@ _DENIED = {
         "fsopen": 430, "fsconfig": 431, "fsmount": 432, "mount_setattr": 442, "socket": 41,
         "acct": 163, "settimeofday": 164, "clock_settime": 227, "quotactl": 179, "syslog": 103, "iopl": 172,
         "ioperm": 173, "personality": 135, "kcmp": 312, "name_to_handle_at": 303,
+        # memory that no process seems to hold
+        "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64, "msgget": 68,
     },
     "aarch64": {
         "ptrace": 117, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "swapon": 224, "reboot": 142,
@@ -41,6 +43,7 @@ _DENIED = {
         "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "bpf": 280, "userfaultfd": 282,
         "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
         "fsopen": 430, "fsconfig": 431, "fsmount": 432, "mount_setattr": 442, "socket": 198,
+        "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "semget": 190, "msgget": 186,
     },
 }  # fmt: skip
 _CLONE = {"x86_64": (56, 435), "aarch64": (220, 435)}  # clone, clone3

@@ -158,6 +158,13 @@ time.sleep(20)
     assert ran("x = []\nwhile True: x.append(' ' * 10**6)").ended == "memory"
 
 
+def test_memory_that_no_process_seems_to_hold_is_not_to_be_had() -> None:
+    """It would count against nobody's limit, and the machine would be out of it."""
+    fails("import os\nx = [os.memfd_create('x') for _ in range(20)]", "PermissionError")
+    share = "import ctypes; c = ctypes.CDLL(None)\nprint(sum(c.shmget(0, 10**7, 0o1600) >= 0 for _ in range(10)))"
+    assert ran(share).stdout == "0\n"
+
+
 def test_files_are_bounded() -> None:
     fails("f = open('big', 'wb')\nwhile True: f.write(bytes(10**6))", "File too large", "No space")
     fails("import os\nfor n in range(10**6): open(f'f{n}', 'w').close()", "No space")
@@ -195,6 +202,10 @@ def test_time_is_bounded() -> None:
         ("open_by_handle_at", 304, "0, 0, 0"),
         ("pivot_root", 155, "0, 0"),
         ("perf_event_open", 298, "0, 0, -1, -1, 0"),
+        ("memfd_create", 319, "b'x', 0"),
+        ("shmget", 29, "0, 10_000_000, 0o1600"),
+        ("semget", 64, "0, 1, 0o1600"),
+        ("msgget", 68, "0, 0o1600"),
     ],
 )
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
