@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import re
+import unicodedata
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -35,6 +36,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[\w@.:/+=-]{6,}")
+# What is not seen: invisible signs, private ones, those that nobody has given a meaning.
+_HIDDEN = frozenset({"Cf", "Co", "Cn", "Cs"})
+_SIGNS = re.compile(r"(?!([.*#=_-])\1+(?:\s|$))[^\w\s]{4,}")
 _ROT13 = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM"
 )
@@ -95,6 +99,30 @@ def private_pieces(pieces: list[tuple[str, str]], text: str, task: str) -> Itera
             if token not in known and token in private and (any(c.isdigit() for c in token) or len(token) >= 10):
                 yield token
         yield from (gram for gram in _grams(low) & grams if gram not in task)
+
+
+def without(text: str, lines: str) -> str:
+    """A text less some of its sentences, in lower case."""
+    text = text.lower()
+    for line in sorted({line.strip() for line in lines.lower().splitlines()}, key=len, reverse=True):
+        text = text.replace(line, " ") if line else text
+    return text
+
+
+def strange_piece(pieces: list[tuple[str, str]], known: str) -> str:
+    """The first of what a call carries that does not stand in a text: a word, a number, odd signs."""
+    words = set(tokenize(known, stop=False))
+    for _, text in pieces:
+        hidden = next((c for c in text if unicodedata.category(c) in _HIDDEN and c not in known), "")
+        if hidden:
+            return f"U+{ord(hidden):04X}"
+        signs = next((signs[0] for signs in _SIGNS.finditer(text) if signs[0] not in known), "")
+        if signs:
+            return signs
+        strange = next((word for word in tokenize(text, stop=True) if word not in words), "")
+        if strange:
+            return strange
+    return ""
 
 
 def _grams(text: str) -> set[str]:

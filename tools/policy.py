@@ -20,7 +20,6 @@ ann@example.org", needs no second word: see ``_named`` and ``asked.py``. Nor doe
 user's own: it tells nobody anything.
 """
 
-import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,9 +36,6 @@ _KEPT = 400_000  # characters of untrusted, and of private text that are kept
 _HEARD = 40  # private sources that are told apart
 
 _FILE_NAMES = frozenset(tokenize("path file attachment attach filename document", stop=False))
-# letters and digits mixed, or a long run: what no sentence holds
-_OPAQUE = re.compile(r"\b(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-zA-Z])[\w+/=-]{8,}|\b[A-Za-z0-9+/=]{24,}")
-_NUMBER = re.compile(r"\d{4,}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,11 @@ class Taint:
         if "untrusted-source" in tool.labels:
             self.saw_untrusted(tool.name, text)
         if not tool.labels & {"reads-private", "untrusted-source"}:
-            self.other_text = (self.other_text + "\n" + text.lower())[-_KEPT:]
+            # what is computed of a secret is one too
+            if _unasked_piece(list(carried.strings(arguments or {})), self, self.unasked):
+                self.unasked = (self.unasked + "\n" + text)[-_KEPT:]
+            else:
+                self.other_text = (self.other_text + "\n" + text.lower())[-_KEPT:]
 
     def saw_private(self, source: str, text: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Private data came in, from a tool that was called so."""
@@ -239,22 +239,19 @@ def _meant_elsewhere(pieces: list[tuple[str, str]], taint: Taint) -> str:
 
 
 def _unasked_piece(pieces: list[tuple[str, str]], taint: Taint, unasked: str) -> str:
-    """Something of the private data that the user did not speak of, or what may be such in a code."""
+    """Something that a call carries and that may be private data which the user did not speak of, coded or told.
+
+    A secret can be spelled, split or paraphrased in more ways than anybody can look for. So, where there is one to
+    tell, each word must stand in the task or in what was read beside it.
+    """
     if not unasked.strip():
         return ""
     held = next(carried.private_pieces(pieces, unasked, taint.task), "")
-    if held:
-        return held
-    elsewhere = f"{taint.task}\n{taint.untrusted_text}\n{taint.other_text}".lower()
-    for said in carried.decoded(" ".join(text for _, text in pieces)):
-        for match in _NUMBER.finditer(said):
-            if match[0] in unasked and match[0] not in elsewhere:
-                return match[0]
-    for _, text in pieces:
-        for match in _OPAQUE.finditer(text):
-            if not _in_task(match[0], taint) and not _was_read(match[0], taint):
-                return match[0]
-    return ""
+    return held or carried.strange_piece(
+        pieces,
+        carried.without(f"{taint.private_text}\n{taint.untrusted_text}\n{taint.other_text}", unasked)
+        + f"\n{taint.task}",
+    )
 
 
 def _ask(tool: Tool, rule: str, why: str) -> Verdict:

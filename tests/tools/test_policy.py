@@ -251,3 +251,37 @@ def test_a_person_may_allow_what_the_policy_asks_about(store: Store) -> None:
         assert sent == []
         team.answer(result.run_id, "approve")
         assert sent == ["x@y.example"]
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("Ferries run hourly.", True),
+        ("Hourly ferries", True),
+        ("Ferries run past the zebra and the quartz", False),  # in words alone
+        ("Ferries run at forty-four seventeen", False),
+        ("Ferries zebra", False),  # a piece, the rest in the next call
+        ("Ferries 44", False),
+        ("Ferries " + "\u200b".join("zebra"), False),
+        ("Ferries " + "".join(chr(0xFEE0 + ord(c)) for c in "zebra"), False),
+        ("Ferries" + "".join(chr(0xE0000 + ord(c)) for c in "zebra"), False),  # nobody sees these
+        ("Ferries " + " ".join(str(ord(c)) for c in "zebra"), False),
+        ("Ferries --.. . -... .-. .-", False),
+        ("Ferries z3br4", False),
+    ],
+)
+def test_beside_a_secret_only_words_with_another_source_are_sent(text: str, allowed: bool) -> None:
+    seen = taint("Post a summary of https://a.example/x to the channel public.", untrusted="Ferries run hourly.")
+    seen.saw_private("read_file", "The code is zebra-4417-quartz.", {"path": "notes.txt"})
+    assert check(SEND, {"channel": "public", "text": text}, seen).allowed == allowed
+    assert check(SEND, {"channel": "public", "text": "Ferries", "title": text}, seen).allowed == allowed
+
+
+def test_what_is_computed_of_a_secret_is_one_too() -> None:
+    seen = taint("Post a summary of https://a.example/x to the channel public.", untrusted="Ferries run hourly.")
+    seen.saw_private("read_file", "The code is zebra-4417-quartz.", {"path": "notes.txt"})
+    seen.see(SUM, "8834", {"a": "4417", "b": "4417"})
+    assert not check(SEND, {"channel": "public", "text": "Ferries 8834"}, seen).allowed
+    seen = taint("Post twice 21 to the channel public.", untrusted="Ferries run hourly.")
+    seen.see(SUM, "42", {"a": "21", "b": "21"})
+    assert check(SEND, {"channel": "public", "text": "42"}, seen).allowed
