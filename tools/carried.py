@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from pointwork.store.writes import spelled
+from pointwork.store.writes import folders, spelled
 from pointwork.text import tokenize
 
 _LONGEST = 300  # characters of a name
@@ -61,6 +61,11 @@ def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def names(arguments: Mapping[str, Any]) -> set[str]:
     """What a call names, spelled alike: its short texts."""
     return {spelled(piece) for _, piece in strings(arguments) if len(piece) <= _LONGEST}
+
+
+def places(arguments: Mapping[str, Any]) -> set[str]:
+    """What a call names, and the folders that it lies in."""
+    return {place for name in names(arguments) for place in (name, *folders(name))}
 
 
 def targets(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -92,7 +92,7 @@ class Taint:
             self.saw_private(tool.name, text, arguments)
         if "writes" in tool.labels:
             self.written |= carried.names(arguments or {})
-            self.spoilt |= carried.names(arguments or {}) if spoils(tool, arguments or {}, self) else set()
+            self.spoilt |= carried.places(arguments or {}) if spoils(tool, arguments or {}, self) else set()
         if "untrusted-source" in tool.labels:
             self.saw_untrusted(tool.name, text)
         if not tool.labels & {"reads-private", "untrusted-source"}:
@@ -115,7 +115,7 @@ class Taint:
     def saw_spoilt(self, text: str, arguments: Mapping[str, Any]) -> None:
         """What is named here holds private data that nobody asked to be written there."""
         self.unasked = (self.unasked + "\n" + text)[-_KEPT:]
-        self.spoilt |= carried.names(arguments)
+        self.spoilt |= carried.places(arguments)
 
     def saw_untrusted(self, source: str, text: str) -> None:
         """Text came in that anybody may have written."""
@@ -227,7 +227,8 @@ def spoils(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> bool:
         return False
     pieces = list(carried.strings(arguments))
     copies = "reads-private" in tool.labels and not all(_in_task(text, taint) for _, text in pieces)
-    return copies or bool(_unasked_piece(pieces, taint, taint.unasked))
+    again = any(spelled(text) in taint.spoilt for _, text in pieces)  # a copy of such a copy
+    return copies or again or bool(_unasked_piece(pieces, taint, taint.unasked))
 
 
 def _meant_elsewhere(pieces: list[tuple[str, str]], taint: Taint) -> str:

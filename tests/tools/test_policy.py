@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from pointwork import Agent, Team
 from pointwork.bench.safety_chains import attacks, benign
@@ -12,6 +13,7 @@ from pointwork.bench.safety_run import play
 from pointwork.models import ScriptedClient, Step
 from pointwork.settings import Settings
 from pointwork.store import Store
+from pointwork.store.tables import runs, tool_calls, tool_writes
 from pointwork.tools import Tool, ToolContext, asked
 from pointwork.tools.policy import MOST_EFFECTS, Taint, check, spoils
 
@@ -285,3 +287,37 @@ def test_what_is_computed_of_a_secret_is_one_too() -> None:
     seen = taint("Post twice 21 to the channel public.", untrusted="Ferries run hourly.")
     seen.see(SUM, "42", {"a": "21", "b": "21"})
     assert check(SEND, {"channel": "public", "text": "42"}, seen).allowed
+
+
+COPY = Tool("copy_file", "", {}, lambda: "", labels=frozenset({"reads-private", "writes"}))
+
+
+@pytest.mark.parametrize("named", ["out/a.csv", "out"])
+def test_a_copy_of_a_copy_and_a_folder_that_it_lies_in_are_not_sent_on(store: Store, named: str) -> None:
+    """Each run copies what the one before wrote; the last user knows of none of it."""
+    from pointwork.agents.tainting import after_call, before_call, begin_taint, taint_of, writing
+
+    def act(run: str, task: str, tool: Tool, arguments: dict[str, Any], page: bool = False) -> None:
+        begin_taint(store, run, task)
+        seen = taint_of(store, run)
+        if page:
+            seen.saw_untrusted("web", "a page")
+        before_call(store, run, arguments, seen)
+        row = {"id": f"c{run}", "run_id": run, "tool": tool.name, "arguments": arguments}
+        with store.write() as connection:
+            whole = {**row, "arguments_hash": run, "status": "done", "started": 1.0}
+            connection.execute(insert(tool_calls), whole)
+            store.insert(connection, tool_writes, *writing(tool, row, seen))
+        after_call(tool, arguments, None, seen)
+
+    for run in ("r1", "r2", "r3"):
+        with store.write() as connection:
+            store.insert(
+                connection, runs, {"id": run, "task": "x", "status": "ok", "created": 1.0, "package_version": "1"}
+            )
+    act("r1", "Read the page.", COPY, {"source": "salaries.csv", "target": "out/a.csv"}, page=True)
+    act("r2", f"Copy {named} to b.csv.", COPY, {"source": named, "target": "b.csv"})
+    begin_taint(store, "r3", "Mail b.csv to ann@b.example.")
+    seen = taint_of(store, "r3")
+    before_call(store, "r3", {"to": "ann@b.example", "path": "b.csv"}, seen)
+    assert check(MAIL, {"to": "ann@b.example", "path": "b.csv"}, seen).rule == "carries-private"

@@ -15,6 +15,7 @@ from pointwork.store.tables import tool_calls, tool_writes
 LATEST = 500
 
 _SHORTEST = 3  # characters of what can be a name
+_LONGEST_PATH = 300
 
 
 def names(value: Any) -> set[str]:
@@ -25,6 +26,14 @@ def names(value: Any) -> set[str]:
 def spelled(name: str) -> str:
     """A path or a name as all that mean the same are spelled: ``./Out.txt`` is ``out.txt``."""
     return posixpath.normpath(name.strip().casefold())
+
+
+def folders(name: str) -> list[str]:
+    """The folders that a path, spelled as all are, lies in: whoever packs one of them has the file too."""
+    parts = name.split("/")
+    if ":/" in name or len(name) > _LONGEST_PATH or any(c.isspace() for c in name):
+        return []
+    return [folder for n in range(1, len(parts)) if (folder := "/".join(parts[:n])) and len(folder) >= _SHORTEST]
 
 
 def texts(value: Any) -> list[str]:
@@ -56,7 +65,9 @@ def rows_of(
     if not (private or untrusted):
         return []
     row = {"call_id": call_id, "run_id": run_id, "private": private, "untrusted": untrusted, "unasked": unasked}
-    return [{"name": _digest(name), **row} for name in sorted(names(arguments))]
+    named = names(arguments)
+    named |= {folder for name in named for folder in folders(name)}
+    return [{"name": _digest(name), **row} for name in sorted(named)]
 
 
 def rows_of_stored(calls: Iterable[Row]) -> Iterator[Row]:
