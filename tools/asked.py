@@ -34,16 +34,32 @@ _SYNONYMS = (
     (frozenset({"publish", "release", "deploy"}), "publish|release|deploy"),
     (frozenset({"order", "buy", "purchase", "book"}), "order|buy|purchase|book"),
 )
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|```.*?```|(?<![\w'])'[^']*'(?!\w)|^>.*?$", re.DOTALL | re.MULTILINE)
+# What is opened and never closed goes on to the end: so nobody can make the search for its end take for ever.
+_QUOTED = re.compile(
+    r"“[^”]*(?:”|\Z)|„[^“”]*(?:[“”]|\Z)|«[^»]*(?:»|\Z)|‘[^’]*(?:’\w[^’]*)*(?:’|\Z)|\"[^\"]*\"|(?<![\w'])'[^']*'(?!\w)"
+    r"|(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?:^[ \t]*>[^\n]*(?:\n|\Z))+"
+    r"|<(?P<tag>mail|e-?mail|message|letter|document|text|page|article|(?:block)?quote|content|data|input)\b[^<>]*>"
+    r".*?(?:</(?P=tag)>|\Z)"
+    # a letter with its head; and what stands below "what does this mail want:" or "Bo wrote:"
+    r"|\bfrom:[^\n]*\n(?:[\w-]{1,40}:[^\n]*\n){0,12}subject:.*\Z"
+    r"|(?P<above>^(?![^\n]{0,300}\b(?:send|post|publish|mail)\s+(?:this|the|that|my)\b)[^\n]{0,300}\b"
+    r"(?:(?:wrote|writes|said|summari[sz]e|sum up|translate|proofread)\b"
+    r"|(?:this|that|the|my|his|her|their)\s+(?:\w+\s+)?(?:mail|e-?mail|message|letter|text|article)\b)"
+    r"[^\n]{0,300}:[ \t]*\n)(?P<below>.+\Z)",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
 _PASTED_WORDS = 8  # a quotation of so many words is a text, not a name
 _ORDERED = (
-    r"(?:^|[.;:,!?\n(]\s*|\b(?:and|then|please|also|you|must|should|next|finally|afterwards|but|so|or|else|first|now)\s+"
-    r"|\b(?:want|need|like|have|has|want you|need you|like you)\s+to\s+)"
+    r"(?:^|[.;:,!?\n(]\s*(?:[-*•]\s+)?|\b(?:and|then|please|also|you|must|should|next|finally|afterwards|but|so|or|else|first|now)\s+"
+    r"|\b(?:I|we|you)(?:['’]d|\s+\w+)?\s+(?:want|need|like|have)(?:\s+you)?\s+to\s+)"
     r"(?:please\s+|then\s+|also\s+)?"
 )
 _REFUSED = re.compile(
-    r"(?:\b(?:not|never|ignor\w*|except|avoid\w*|without|instead of|rather than|nor|block\w*)\b|n['’]t\b)"
-    r"(?:\W+\w+){0,4}\W*$",
+    r"(?:\b(?:not|never|no longer|hold off|ignor\w*|except|avoid\w*|without|instead of|rather than|nor|block\w*)\b"
+    r"|n['’]t\b)(?:\W+\w+){0,4}\W*$"
+    # to be done later, if at all; or what somebody else wants
+    r"|\bwait\b[^.;\n]{0,40}\bbefore (?:you )?$"
+    r"|\b(?:wants|asks|asked|demands|suggests|tells)(?: (?:me|us|you))?:?\s*$",
     re.IGNORECASE,
 )
 # The end of an order, and where one may begin: "report.txt" is none to report.
@@ -80,14 +96,20 @@ def own_words(task: str) -> str:
     """A task without the texts that the user pasted into it: quotations of many words."""
 
     def short(match: re.Match[str]) -> str:
-        return match[0] if len(match[0].split()) < _PASTED_WORDS else " "
+        above = own_words(match["above"]) if match["above"] else ""
+        return match[0] if len(_quoted(match).split()) < _PASTED_WORDS else f"{above} "
 
     return _QUOTED.sub(short, task)
 
 
 def pasted(task: str) -> str:
     """The texts that the user pasted into a task."""
-    return "\n".join(m[0] for m in _QUOTED.finditer(task) if len(m[0].split()) >= _PASTED_WORDS)
+    found = map(_quoted, _QUOTED.finditer(task))
+    return "\n".join(text for text in found if len(text.split()) >= _PASTED_WORDS)
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return match["below"] or match[0]
 
 
 def ordered(verbs: str, task: str) -> bool:
