@@ -31,6 +31,10 @@ TARGET_NAMES = frozenset(
         stop=False,
     )
 )
+_RECEIVER_NAMES = frozenset(
+    tokenize("to recipient user member collaborator attendees owner role group audience visibility", stop=False)
+)
+_HIDDEN_PLACE = re.compile(r"(?:^|/)\.(?!\.?(?:/|$))[\w.-]+|^/+(?:etc|usr|s?bin|boot|lib\w*|root|var/spool)/")
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b",
     re.IGNORECASE,
@@ -83,6 +87,20 @@ def split(text: str) -> list[str]:
     """The addresses of a list of them; else the text as it is."""
     parts = [part.strip() for part in re.split(r"[,;\s]\s*", text) if part.strip()]
     return parts if len(parts) > 1 and all(_ADDRESS.fullmatch(part) for part in parts) else [text.strip()]
+
+
+def hidden_places(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Paths where what is written is run or believed without being looked at: the system's, and hidden ones."""
+    for name, text in pieces:
+        if set(tokenize(name, stop=False)) & TARGET_NAMES and len(text) <= _LONGEST and _HIDDEN_PLACE.search(text):
+            yield text
+
+
+def receivers(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Whom a call lets have something, by name: "anyone", say."""
+    for name, text in pieces:
+        if set(tokenize(name, stop=False)) & _RECEIVER_NAMES and len(text) <= _LONGEST:
+            yield from filter(None, split(text))
 
 
 def addresses(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:

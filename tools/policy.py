@@ -144,6 +144,9 @@ def check(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> Verdict:
         if steered:
             source = taint.untrusted[-1]
             return _ask(tool, "steered", f"{steered!r} comes from untrusted text ({source}), not from the task")
+        hidden = next((text for text in carried.hidden_places(pieces) if not _in_task(text, taint)), "")
+        if hidden:
+            return _ask(tool, "steered", f"the run has read untrusted text, and nobody named {hidden!r}")
         if "destructive" in labels and not _ordered(tool, pieces, taint):
             return _ask(tool, "destroys", f"the run has read untrusted text ({taint.untrusted[-1]})")
     return _sending(tool, pieces, taint) if "egress" in labels else ALLOWED
@@ -151,9 +154,8 @@ def check(tool: Tool, arguments: Mapping[str, Any], taint: Taint) -> Verdict:
 
 def _sending(tool: Tool, pieces: list[tuple[str, str]], taint: Taint) -> Verdict:
     if "untrusted-source" not in tool.labels:
-        invented = next(
-            (t for t in carried.addresses(pieces) if not _in_task(t, taint) and not _was_read(t, taint)), ""
-        )
+        given = [*carried.addresses(pieces), *(carried.receivers(pieces) if taint.untrusted else ())]
+        invented = next((t for t in given if not _in_task(t, taint) and not _was_read(t, taint)), "")
         if invented:
             return _ask(tool, "unnamed", f"nobody named {invented!r}")
     if taint.untrusted:
