@@ -64,6 +64,10 @@ def test_a_token_that_may_only_read_may_not_run(over_http: Any) -> None:
             refused = post(over.url, body, Authorization=f"Bearer {READER}")
             assert refused.status_code == 403
             assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+        with httpx2.Client(timeout=30) as client:
+            deep = "[" * 5000 + "]" * 5000
+            refused = client.post(over.url, content=deep, headers={**HEADERS, "Authorization": f"Bearer {READER}"})
+            assert refused.status_code == 400
 
         async def go() -> None:
             async with over.client(READER) as client:
