@@ -5,8 +5,10 @@ import contextlib
 import queue
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
+
+from pointwork.errors import RunError, UsageError
 
 T = TypeVar("T")
 
@@ -46,25 +48,68 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
+        self._jobs: set[Future[Any]] = set()
+        self._ending = False
 
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Start work on the loop."""
+        """Start work on the loop.
+
+        Raises:
+            UsageError: it is closed.
+        """
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="pointwork", daemon=True).start()
+            if self._ending:
+                work.close()
+                raise UsageError("this team is closed; make a new one")
+            job = self._start(work)
+            self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_serve, args=(self._loop,), name="pointwork", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def drain(self) -> None:
-        """Wait until cancelled work has cleaned up."""
+    def cleaned(self, work: Coroutine[Any, Any, Any] | None = None) -> "Future[None]":
+        """Done as soon as cancelled work has cleaned up: one piece of it, or all there is."""
 
         async def others() -> None:
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            await asyncio.wait(tasks, timeout=10) if tasks else None
+            if work is not None:  # others may go on for long
+                tasks = [task for task in tasks if task.get_coro() is work]
+            await asyncio.wait(tasks, timeout=STOPPING) if tasks else None
 
-        if self._loop is not None:
-            with contextlib.suppress(Exception):
-                asyncio.run_coroutine_threadsafe(others(), self._loop).result(timeout=15)
+        with self._lock:
+            if self._loop is not None:
+                return self._start(others())
+        nothing: Future[None] = Future()
+        nothing.set_result(None)
+        return nothing
+
+    def drain(self, work: Coroutine[Any, Any, Any] | None = None) -> None:
+        """Wait until cancelled work has cleaned up: one piece of it, or all there is."""
+        with contextlib.suppress(Exception):
+            self.cleaned(work).result(timeout=STOPPING + 5)
+
+    def cancel(self) -> None:
+        """Take no more work, cancel what goes on, and wait until that has cleaned up."""
+        with self._lock:
+            self._ending = True
+            jobs = list(self._jobs)
+        for job in jobs:
+            job.cancel()
+        self.drain()
+
+    def finish(self, last: Coroutine[Any, Any, None]) -> None:
+        """Do one last thing and stop."""
+        try:
+            with self._lock:
+                job = self._start(last)
+            job.result()
+        finally:
+            self.stop()
 
     def stop(self) -> None:
         """End the loop and its thread; stopping twice does nothing."""
@@ -79,6 +124,46 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_forever()
     finally:
         loop.close()
+
+
+def result_of(worker: BackgroundLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Do work on the loop and wait for it; Ctrl-C cancels it."""
+    job = worker.submit(work)
+    try:
+        return job.result()
+    except KeyboardInterrupt:
+        job.cancel()
+        # let the run store that it was interrupted before the process goes
+        worker.drain(work)
+        raise
+    except CancelledError:
+        raise _closed() from None
+
+
+async def awaited(worker: BackgroundLoop, work: Coroutine[Any, Any, T]) -> T:
+    """``result_of``, for somebody on another event loop; cancelling what awaits it cancels the work."""
+    job = worker.submit(work)
+    try:
+        return await asyncio.wrap_future(job)
+    except asyncio.CancelledError:
+        if not _cancelled():
+            raise _closed() from None
+        # the run stores what it has come to before whoever stopped it goes on
+        await asyncio.wrap_future(worker.cleaned(work))
+        raise
+
+
+def _cancelled() -> bool:
+    """Whether somebody cancelled what runs here, and not only the work that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _closed() -> RunError:
+    return RunError(
+        "the team was closed while it worked on this; a run that was going on is stored as interrupted: "
+        "pointwork runs resume ID"
+    )
 
 
 def streamed(
@@ -97,36 +182,32 @@ def streamed(
     finally:
         if not job.done():
             job.cancel()
-            worker.drain()
-    job.result()
+            worker.drain(work)
+    try:
+        job.result()
+    except CancelledError:
+        raise _closed() from None
 
 
 async def followed(
     worker: BackgroundLoop, events: AsyncEvents, work: Coroutine[Any, Any, Any]
 ) -> AsyncGenerator[dict[str, Any], None]:
     """``streamed``, for somebody on another event loop."""
-    begun = threading.Event()
 
-    async def watched() -> Any:
-        begun.set()
-        try:
-            return await work
-        finally:
-            events.put(None)
+    def ended(_: object) -> None:
+        events.put(None)
 
-    job = worker.submit(watched())
-    event: dict[str, Any] | None = {}
+    job = worker.submit(work)
+    job.add_done_callback(ended)
     try:
         while (event := await events.get()) is not None:
             yield event
     finally:
-        if event is not None:
+        if not job.done():
             job.cancel()
             # the run stores what it has come to before whoever stopped it goes on
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOPPING if begun.is_set() else 0):
-                    while await events.get() is not None:
-                        pass
-            if not begun.is_set():
-                work.close()
-    await asyncio.wrap_future(job)
+            await asyncio.wrap_future(worker.cleaned(work))
+    try:
+        job.result()
+    except CancelledError:
+        raise _closed() from None

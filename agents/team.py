@@ -15,7 +15,16 @@ from sqlalchemy import update
 
 from pointwork.agents.advising import take_feedback
 from pointwork.agents.alone import services_of
-from pointwork.agents.background import AsyncEvents, BackgroundLoop, Events, followed, put, streamed
+from pointwork.agents.background import (
+    AsyncEvents,
+    BackgroundLoop,
+    Events,
+    awaited,
+    followed,
+    put,
+    result_of,
+    streamed,
+)
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.foreign import foreign_agents
@@ -165,8 +174,7 @@ class Team:
         root: str | os.PathLike[str] | None = None,
     ) -> Result:
         """``run``, from asynchronous code; cancelling it stops the run, which can be resumed."""
-        job = self._worker.submit(self._run(*self._arguments(task, budget, thread, root)))
-        return await asyncio.wrap_future(job)
+        return await awaited(self._worker, self._run(*self._arguments(task, budget, thread, root)))
 
     def stream(
         self,
@@ -253,14 +261,15 @@ class Team:
         return take_feedback(self.services, find_run(self.store, run_id)["id"], float(reward))
 
     def close(self) -> None:
-        """Stop, store the router's state, close models and connections. Closing twice does nothing."""
+        """Stop the runs that go on (they can be resumed), store the router's state, close models and connections.
+        Closing twice does nothing."""
         if self._closed or self._whole is not None:
             return
         self._closed = True
+        self._worker.cancel()
         for end in self._at_close:
             end()
-        self._wait(self._aclose())
-        self._finalizer()
+        self._worker.finish(self._aclose())
 
     def __enter__(self) -> "Team":
         return self
@@ -385,11 +394,4 @@ class Team:
         return self._compiled
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        job = self._worker.submit(work)
-        try:
-            return job.result()
-        except KeyboardInterrupt:
-            job.cancel()
-            # let the run store that it was interrupted before the process goes
-            self._worker.drain()
-            raise
+        return result_of(self._worker, work)
