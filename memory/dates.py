@@ -104,7 +104,10 @@ def periods(text: str, now: float) -> list[Period]:
     for match in _AGO.finditer(text):
         found.extend(_ago(match[1].lower(), match[2].lower(), today))
     for match in _NAMED.finditer(text):
-        found.append(_named((match[1] or match[2]).lower(), (match[3] or "").lower(), today))
+        try:
+            found.append(_named((match[1] or match[2]).lower(), (match[3] or "").lower(), today))
+        except (ValueError, OverflowError):  # tomorrow, as seen from the last day of the year 9999
+            continue
     return found
 
 
@@ -152,8 +155,8 @@ def _absolute(parts: dict[str, str | None], today: date) -> list[Period]:
 
 
 def _ago(count: str, unit: str, today: date) -> list[Period]:
-    number = int(count) if count.isdigit() else _NUMBERS[count]
     try:
+        number = int(count) if count.isdigit() else _NUMBERS[count]  # Python refuses to read thousands of digits
         if unit == "day":
             return [_period(start := today - timedelta(days=number), start + timedelta(days=1))]
         if unit == "week":

@@ -14,7 +14,7 @@ from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
 from pointwork.memory.items import Cost, Item, Recall, item_of
-from pointwork.memory.modules import Module, Question, Registry, Resources, Tier, load
+from pointwork.memory.modules import Module, Registry, Resources, Tier, checked, load
 from pointwork.memory.policy import DEFAULT, ENCODED, ROLE, StaticTiers, TierPolicy, TierRequest
 from pointwork.store import Store, open_store
 from pointwork.store.tables import memory_items, memory_usage, models
@@ -257,7 +257,7 @@ class Memory:
             StoreError: the database could not be read.
         """
         started = clock.perf_counter()
-        asked = _question(question, k, budget_tokens, thread, clock.time() if now is None else now)
+        asked = checked(question, k, budget_tokens, thread, now)
         for name, value in (("run_id", run_id), ("subtask", subtask)):
             check_label(name, value, MAX_ID)
         from pointwork.memory.recalling import Work
@@ -367,15 +367,6 @@ class Memory:
                 "created": clock.time(),
             },
         )
-
-
-def _question(text: str, k: int, budget_tokens: int, thread: str | None, now: float) -> Question:
-    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError("the question is empty; ask memory something")
-    for name, number in (("k", k), ("budget_tokens", budget_tokens)):
-        if not isinstance(number, int) or number < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"{name}={number!r} must be a whole number of at least 1")
-    return Question(text, tuple(tokenize(text)), k, budget_tokens, thread, now)
 
 
 def _promoted(store: Store) -> TierPolicy | None:

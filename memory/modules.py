@@ -11,13 +11,16 @@ found with a sentence encoder (``high``). What is not installed is an error that
 An implementation keeps no state between calls and may be called from several threads.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
+from pointwork.memory.dates import to_epoch
 from pointwork.memory.items import Item
+from pointwork.text import tokenize
 
 if TYPE_CHECKING:
     from pointwork.memory.encoded import Encoded
@@ -64,6 +67,24 @@ class Question:
     now: float
     held: tuple[str, ...] = ()
     spare: int = 0
+
+
+def checked(text: str, k: int, budget_tokens: int, thread: str | None, now: float | None) -> Question:
+    """A question as ``Memory.recall`` takes it; ``now=None`` is the clock's.
+
+    Raises:
+        UsageError: it can not be asked like this.
+    """
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError("the question is empty; ask memory something")
+    for name, number in (("k", k), ("budget_tokens", budget_tokens)):
+        if not isinstance(number, int) or number < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"{name}={number!r} must be a whole number of at least 1")
+    if thread is not None and not isinstance(thread, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"thread={thread!r} must be the name of a conversation")
+    moment = to_epoch(now)
+    moment = time.time() if moment is None else moment
+    return Question(text, tuple(tokenize(text)), k, budget_tokens, thread, moment)
 
 
 @dataclass(slots=True)

@@ -67,3 +67,14 @@ def test_points_in_time() -> None:
 def test_no_point_in_time(time: float | str) -> None:
     with pytest.raises(UsageError, match="no point in time"):
         to_epoch(time)
+
+
+@pytest.mark.parametrize("now", [-62135596800.0, 253402300799.0])
+@pytest.mark.parametrize("text", ["yesterday", "tomorrow", "last year", "next month", "this weekend"])
+def test_the_calendar_ends(text: str, now: float) -> None:
+    """An item may be of its first or last day; what lies beyond is no date, and nothing fails for it."""
+    assert all(start < end for start, end in periods(text, now))
+
+
+def test_a_number_that_python_does_not_read_is_no_date() -> None:
+    assert periods(f"{'9' * 5000} days ago", 0.0) == []
