@@ -15,11 +15,13 @@ from sqlalchemy import select
 
 from pointwork.errors import UsageError
 from pointwork.extras import require
+from pointwork.memory.dates import to_epoch
 from pointwork.memory.episodic import MAX_TITLE, Entry
 from pointwork.store import Store
 from pointwork.store.tables import runs, steps
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_TOOLS = {"tool", "function"}
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -71,8 +73,8 @@ def read_run(store: Store, run_id: str) -> list[Entry]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return path.read_text(encoding="utf-8-sig")  # a mark of the byte order is none of the words
+    except (OSError, ValueError) as error:
         raise UsageError(f"can not read {path} as UTF-8 text: {error}") from error
 
 
@@ -130,25 +132,40 @@ def _chat(path: Path, source: str, trust: str) -> list[Entry]:
     """Messages with ``role`` or ``speaker`` and ``content`` or ``text``: lines of JSON, a list, or ``messages``."""
     text = _text(path)
     try:
-        loaded: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
+        # not splitlines: JSON's strings may hold U+2028 and its like as they are
+        loaded: Any = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError):
         try:
             loaded = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{path} is neither JSON nor lines of JSON: {error}") from error
     entries: list[Entry] = []
     for number, message in enumerate(_messages(loaded)):
         speaker = str(message.get("speaker") or message.get("name") or message.get("role") or "")
-        content = message.get("text") or message.get("content")
-        if not isinstance(content, str) or not content.strip():
+        content = _said(message.get("text") or message.get("content"))
+        if not content.strip():
             continue
-        # what a chat's tool said came from outside, whoever keeps the log
-        told = "tool" if speaker == "tool" else trust
-        time = message.get("time") or message.get("timestamp") or message.get("created")
+        # what a chat's tool said came from outside, whoever keeps the log and whatever the tool is called
+        told = "tool" if {speaker.lower(), str(message.get("role")).lower()} & _TOOLS else trust
+        try:
+            time = to_epoch(message.get("time") or message.get("timestamp") or message.get("created"))
+        except UsageError as error:
+            raise UsageError(f"{path}, turn {number}: {error}") from error
         entries.append(
             Entry(content, f"{source}#turn={number}", told, time=time, speaker=speaker or None, thread=source[:256])
         )
     return entries
+
+
+def _said(content: Any) -> str:
+    """The words of a message: its text, or the texts among its parts."""
+    if isinstance(content, list):
+        parts: list[Any] = [
+            cast(dict[str, Any], part).get("text") if isinstance(part, dict) else part
+            for part in cast(list[Any], content)
+        ]
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
 
 
 def _messages(loaded: Any) -> Iterator[dict[str, Any]]:
