@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 
 from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
@@ -192,7 +192,10 @@ class Memory:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Item]:
-        """Entries in the order they were added, whole ones only, of one source, thread, speaker, or all."""
+        """Entries in the order they were added, whole ones only, of one source, thread, speaker, or all.
+
+        ``source="notes.md"`` is also its parts, which ``ingest`` names ``notes.md#…``.
+        """
         if offset < 0 or (limit is not None and limit < 0):
             raise UsageError(f"limit={limit} and offset={offset} can not be negative")
         condition = _where(source=source, thread=thread, speaker=speaker)
@@ -208,6 +211,7 @@ class Memory:
     ) -> int:
         """Forget: one entry by id (a chunk's id stands for its whole), or all that fulfil the other arguments.
 
+        A source's parts go with it: ``source="notes.md"`` forgets ``notes.md#…``, as ``ingest`` names them, too.
         Rows, chunks, index entries and vectors go, here and in every other ``Memory`` on the store at its next
         recall; what facts, skills and the playbook had from them alone, too.
 
@@ -381,10 +385,12 @@ def _promoted(store: Store) -> TierPolicy | None:
 
 
 def _where(**labels: str | None) -> ColumnElement[bool] | None:
-    """The rows that have all the labels given; None if none is."""
+    """The rows that have all the labels given, a part of a source for its whole too; None if none is given."""
     condition: ColumnElement[bool] | None = None
     for name, value in labels.items():
         if value is not None:
             equal = memory_items.c[name] == value
+            if name == "source":  # not LIKE, which takes "a" for "A" on SQLite
+                equal |= func.substr(memory_items.c.source, 1, len(value) + 1) == f"{value}#"
             condition = equal if condition is None else condition & equal
     return condition

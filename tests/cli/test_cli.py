@@ -133,7 +133,8 @@ def test_an_ended_budget_is_exit_code_3(cli: Any, scripted: Any, tmp_path: Path)
         (("memory", "add"), "either a text or --file"),
         (("memory", "add", "x", "--trust", "me"), "trust"),
         (("memory", "add", "--file", "/absent"), "can not read"),
-        (("memory", "delete"), "either --source or --id"),
+        (("memory", "delete"), "give --id, or any of --source"),
+        (("memory", "delete", "--id", "m1", "--speaker", "Ada"), "give --id, or any of --source"),
         (("--store", "nonsense", "runs", "list"), "nonsense"),
         (("--config", "/absent.toml", "agents"), "can not read the configuration"),
     ],
@@ -164,6 +165,22 @@ def test_memory_round_trip(cli: Any) -> None:
     assert "gate" in cli("memory", "list").out
     assert cli("memory", "delete", "--source", "note", "--json").json == {"deleted": 1}
     assert cli("memory", "recall", "gate").out.startswith("nothing fits")
+
+
+def test_memory_of_files_and_speakers(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "guide.md").write_text("Preface.\n# Harbour\nOpen from 7.\n# Staff\nAda.\n")
+    (tmp_path / "chat.jsonl").write_text(
+        '{"speaker": "Ada", "content": "hello"}\n{"speaker": "Bo", "content": "ho"}'
+    )
+    guide, chat = str(tmp_path / "guide.md"), str(tmp_path / "chat.jsonl")
+    assert len(cli("memory", "ingest", guide, "--json").json["ids"][guide]) == 3
+    cli("memory", "ingest", chat)
+    assert [row["text"] for row in cli("memory", "list", "--limit", "2", "--json").json] == ["ho", "hello"]
+    assert len(cli("memory", "list", "--json").json) == 5
+    assert cli("memory", "delete", "--source", guide, "--json").json == {"deleted": 3}
+    assert cli("memory", "delete", "--speaker", "Ada", "--json").json == {"deleted": 1}
+    assert cli("memory", "delete", "--thread", chat, "--json").json == {"deleted": 1}
+    assert cli("memory", "list", "--json").json == []
 
 
 def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:

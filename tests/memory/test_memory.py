@@ -260,6 +260,18 @@ def test_ids_are_short_and_never_given_out_again(database: Store) -> None:
     two.store.close()
 
 
+def test_the_parts_of_a_source_go_with_it(database: Store) -> None:
+    memory = Memory(database)
+    named = ("guide.md", "guide.md#Staff", "guide.md#50%_off", "GUIDE.md#Staff", "guide.mdx", "guide%md#x", "guide")
+    for source in named:
+        memory.add(f"text of {source}", source=source)
+    assert [item.source for item in memory.items(source="guide.md")] == list(named[:3])
+    assert memory.delete(source="guide%md") == 1
+    assert memory.delete(source="guide.md#Staff") == 1
+    assert memory.delete(source="guide.md") == 2
+    assert [item.source for item in memory.items()] == ["GUIDE.md#Staff", "guide.mdx", "guide"]
+
+
 def test_listing(memory: Memory) -> None:
     memory.add_many([Entry(f"note {n}", source=f"s{n % 2}", thread="t" if n > 3 else None) for n in range(6)])
     assert [item.text for item in memory.items(limit=2, offset=1)] == ["note 1", "note 2"]

@@ -99,7 +99,8 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20, json: Json = False
 ) -> None:
     """List items, newest first."""
-    items = _memory().items(limit=limit)
+    memory = _memory()
+    items = memory.items(offset=max(0, len(memory) - limit))[::-1][:limit]
     if json:
         print_json([{"id": i.id, "text": i.text, "source": i.source, "trust": i.trust} for i in items])
         return
@@ -112,19 +113,22 @@ def list_(
 
 @app.command(epilog="Example: [bold]pointwork memory delete --source note[/bold]")
 def delete(
-    source: Annotated[str | None, typer.Option(help="Everything from this source.")] = None,
+    source: Annotated[str | None, typer.Option(help="Everything from this source, a file's parts too.")] = None,
     item_id: Annotated[str | None, typer.Option("--id", help="This item.")] = None,
+    speaker: Annotated[str | None, typer.Option(help="Everything that this speaker said.")] = None,
+    thread: Annotated[str | None, typer.Option(help="Everything of this conversation.")] = None,
     json: Json = False,
 ) -> None:
-    """Delete by source or id, completely."""
-    if (source is None) == (item_id is None):
-        raise UsageError("give either --source or --id")
-    memory = _memory()
-    count = memory.delete(source=source) if source is not None else memory.delete(id=item_id)
+    """Delete by source, speaker, conversation or id, completely."""
+    named = {"source": source, "id": item_id, "speaker": speaker, "thread": thread}
+    given = {name: value for name, value in named.items() if value is not None}
+    if not given or (item_id is not None and len(given) > 1):
+        raise UsageError("give --id, or any of --source, --speaker and --thread")
+    count = _memory().delete(**given)
     if json:
         print_json({"deleted": count})
     else:
-        out.print(f"deleted {count} item{'s' if count != 1 else ''} {escape(source or item_id or '')}".strip())
+        out.print(f"deleted {count} item{'s' if count != 1 else ''} {escape(', '.join(given.values()))}".strip())
 
 
 @app.command(epilog="Example: [bold]pointwork memory ingest notes.md report.pdf --trust user[/bold]")
