@@ -362,7 +362,7 @@ class Team:
         graph = await self._checkpointed()
         state = await graph.aget_state({"configurable": {"thread_id": run_id}})
         result = build_result(self.services, state.values, asked)
-        self._mark(run_id, "waiting", result=result.as_json())
+        self._mark(run_id, result.status, result=result.as_json())
         put(events, {"event": "answer", "result": result.as_json()})
         return result
 
@@ -381,7 +381,9 @@ class Team:
         if result is not None:
             values["result"] = result
         with self.store.write() as connection:
-            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
+            # what has ended stays as it ended, also if whoever followed it stops it right after the answer
+            going_on = (runs.c.id == run_id, runs.c.status.not_in(FINISHED))
+            connection.execute(update(runs).where(*going_on).values(values))
 
     async def _checkpointed(self) -> Any:
         # a task, awaited by all: two runs that begin at once must not open it twice

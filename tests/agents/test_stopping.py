@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from pointwork import Agent, Team
 from pointwork.errors import RunError, UsageError
@@ -138,3 +138,32 @@ def test_who_stops_one_run_does_not_wait_for_another(store: Store) -> None:
     assert statuses(store) == ["running", "interrupted"]
     made.close()
     waiting.join(30)
+
+
+def test_who_leaves_when_the_answer_comes_leaves_a_run_that_has_ended(store: Store) -> None:
+    async def until_answered(made: Team) -> None:
+        events = made.astream(TASK)
+        async for event in events:
+            if event["event"] == "answer":
+                break
+        await events.aclose()
+
+    with team(store, Asked(), delay=0.0) as made:
+        for _ in range(3):
+            events = made.stream(TASK)
+            for event in events:
+                if event["event"] == "answer":
+                    break
+            events.close()
+            asyncio.run(until_answered(made))
+        rows = store.rows(select(runs))
+        assert {row["status"] for row in rows} == {row["result"]["status"] for row in rows} <= {"ok", "failed"}
+
+
+def test_an_ended_run_that_was_called_interrupted_ends_when_it_is_resumed(store: Store) -> None:
+    with team(store, Asked(), delay=0.0) as made:
+        ended = made.run(TASK)
+        with store.write() as connection:
+            connection.execute(update(runs).values(status="interrupted"))
+        assert made.resume(ended.run_id).status == ended.status
+        assert statuses(store) == [ended.status]
