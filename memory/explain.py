@@ -73,15 +73,16 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         values = [float(item[name] or 0.0) for item in found["items"]]
         items.barh(places, values, left=left, label=name)
         left = [a + b for a, b in zip(left, values, strict=True)]
-    items.set_yticks(places, labels, fontsize="small")
+    # what costs $5 is no formula
+    items.set_yticks(places, labels, fontsize="small", parse_math=False)
     items.invert_yaxis()
     items.legend(fontsize="small")
-    items.set_title(found["question"][:80], fontsize="medium")
+    items.set_title(found["question"][:80], fontsize="medium", parse_math=False)
     modules = list(found["costs"])
     took.bar(modules, [found["costs"][module]["seconds"] * 1e3 for module in modules])
     took.set_ylabel("ms")
     took.tick_params(axis="x", rotation=60)
     try:
         figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise UsageError(f"can not write {path}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: no kind of picture ends like this
+        raise UsageError(f"can not write {path}: {getattr(error, 'strerror', None) or error}") from error

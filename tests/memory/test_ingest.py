@@ -147,6 +147,16 @@ def test_explain_says_what_found_each_item_and_what_it_took(tmp_path: Path) -> N
     draw(found, picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
     json.dumps(found)
+    with pytest.raises(UsageError, match=r"can not write .*'odd' is not supported"):
+        draw(found, tmp_path / "recall.odd")
+
+
+def test_explain_draws_prices(tmp_path: Path) -> None:
+    memory = Memory()
+    memory.add("The ferry costs $5^ and the bus $3_ a day.")
+    picture = tmp_path / "recall.png"
+    draw(explained(memory, "Does the ferry cost $5^ or $3_ a day?"), picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_tool_is_one_whatever_it_is_called(tmp_path: Path) -> None:
