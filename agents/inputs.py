@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import cast
 
+from pointwork.budgets import Budget
 from pointwork.errors import UsageError
+from pointwork.memory.episodic import MAX_LABEL, check_label
 
 # A longer task belongs in a file that the agents can read.
 MAX_TASK_CHARS = 20_000
@@ -44,3 +46,36 @@ def checked_root(root: str | os.PathLike[str]) -> Path:
     if not path.is_dir():
         raise UsageError(f"the root {path} is a file; name the folder that the agents may read")
     return path.resolve()
+
+
+def checked_thread(thread: str | None) -> str | None:
+    """A conversation's name that the store and memory can keep: else a run would fail at its end, and be paid for.
+
+    Raises:
+        UsageError: it can not be kept.
+    """
+    return check_label("thread", thread, MAX_LABEL)
+
+
+def checked_budget(budget: Budget) -> Budget:
+    """Limits.
+
+    Raises:
+        UsageError: they are no ``Budget``.
+    """
+    if not isinstance(cast(object, budget), Budget):
+        raise UsageError(f"budget={budget!r} is no Budget; give for example Budget(usd=0.05, tokens=20_000)")
+    return budget
+
+
+def checked_reward(reward: float) -> float:
+    """How good an answer was.
+
+    Raises:
+        UsageError: it is no number from 0 to 1.
+    """
+    given: object = reward
+    # NaN fails the comparison too; numbers of numpy are none of ours
+    if isinstance(given, bool | str) or not hasattr(given, "__float__") or not 0 <= reward <= 1:
+        raise UsageError(f"a reward is a number from 0 to 1, not {reward!r}")
+    return float(reward)

@@ -119,6 +119,8 @@ def find_run(store: Store, run_id: str) -> dict[str, Any]:
     Raises:
         UsageError: there is none, or there are several.
     """
+    if not isinstance(run_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"the id of a run is a text, not {run_id!r}")
     exact = store.row(select(runs).where(runs.c.id == run_id))
     if exact is not None:
         return exact

@@ -29,7 +29,7 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.foreign import foreign_agents
 from pointwork.agents.graph import build_graph
-from pointwork.agents.inputs import checked_root, checked_task
+from pointwork.agents.inputs import checked_budget, checked_reward, checked_root, checked_task, checked_thread
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
@@ -159,7 +159,7 @@ class Team:
             The result; ``result.status`` says whether it is ``ok``, ``failed`` or ``budget_exhausted``.
 
         Raises:
-            UsageError: an empty or overlong task, a folder that is not there.
+            UsageError: an empty or overlong task, a folder that is not there, a thread that can not be kept.
             ProviderError, StoreError: no model could be reached at all, or the store refused.
             KeyboardInterrupt: passed on; the run is stored as interrupted and can be resumed.
         """
@@ -256,9 +256,7 @@ class Team:
         Raises:
             UsageError: no such run, or a reward outside 0 to 1.
         """
-        if isinstance(reward, bool) or not 0 <= reward <= 1:  # NaN fails the comparison too
-            raise UsageError(f"a reward is a number from 0 to 1, not {reward!r}")
-        return take_feedback(self.services, find_run(self.store, run_id)["id"], float(reward))
+        return take_feedback(self.services, find_run(self.store, run_id)["id"], checked_reward(reward))
 
     def close(self) -> None:
         """Stop the runs that go on (they can be resumed), store the router's state, close models and connections.
@@ -289,8 +287,8 @@ class Team:
         if (self._whole or self)._closed:
             raise UsageError("this team is closed")
         folder = checked_root(root) if root is not None else (self.root or checked_root(Path.cwd()))
-        limits = self.settings.default_budget() if budget is None else budget
-        return checked_task(task), limits, thread, str(folder)
+        limits = self.settings.default_budget() if budget is None else checked_budget(budget)
+        return checked_task(task), limits, checked_thread(thread), str(folder)
 
     async def _run(
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None

@@ -366,6 +366,35 @@ def test_tasks_that_can_not_be_run_store_nothing(store: Store, task: Any, why: s
     assert store.rows(select(runs)) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"thread": "a\0b"}, "thread="),
+        ({"thread": "\ud800"}, "thread="),
+        ({"thread": "t" * 257}, "thread has 257"),
+        ({"thread": 5}, "thread=5"),
+        ({"budget": {"tokens": 5}}, "no Budget"),
+        ({"budget": 0.05}, "no Budget"),
+    ],
+)
+def test_options_that_make_no_sense_store_and_cost_nothing(store: Store, options: Any, why: str) -> None:
+    with team(ScriptedClient([]), store) as made, pytest.raises(UsageError, match=why):
+        made.run(TASK, **options)
+    assert store.rows(select(runs)) == []
+
+
+@pytest.mark.parametrize("reward", ["1", None, [1], float("nan"), 1.01, True])
+def test_what_is_no_reward(store: Store, reward: Any) -> None:
+    client = ScriptedClient([says(call("multiply", a=9, b=2), "Double 9")])
+    with client, team(client, store) as made:
+        run_id = made.run("Double 9").run_id
+        with pytest.raises(UsageError, match="from 0 to 1"):
+            made.feedback(run_id, reward)
+        for wrong in (None, 5):
+            with pytest.raises(UsageError, match="id of a run"):
+                made.feedback(cast(Any, wrong), 1.0)
+
+
 def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
     (tmp_path / "file.txt").write_text("x")
     with team(ScriptedClient([]), store) as made:
