@@ -29,7 +29,7 @@ from sqlalchemy import insert, select, update
 from pointwork.budgets import Budget, to_nano, to_usd
 from pointwork.errors import BudgetExceeded, ConfigError, RateLimited
 from pointwork.store import Store
-from pointwork.store.tables import mcp_callers, mcp_runs
+from pointwork.store.tables import accounts, mcp_callers, mcp_runs
 
 Scope = Literal["read", "run"]
 ALL: tuple[Scope, ...] = ("read", "run")
@@ -227,6 +227,21 @@ class Accounts:
             live.held_nano += nano
             live.held_tokens += tokens
             return Grant(caller, asked, nano, tokens)
+
+    def narrow(self, grant: Grant, run_id: str) -> None:
+        """Let a run that goes on spend no more than its grant: its account has limits from when it began."""
+        may = {"usd_nano": grant.nano} if grant.caller.usd is not None else {}
+        may |= {"tokens": grant.tokens} if grant.caller.tokens is not None else {}
+        if not may:
+            return
+        mine = (accounts.c.run_id == run_id, accounts.c.parent_id.is_(None))
+        with self.store.write() as connection:
+            row = connection.execute(select(accounts).where(*mine)).mappings().first()
+            if row is not None:
+                most = {f"limit_{unit}": row[f"spent_{unit}"] + left for unit, left in may.items()}
+                lower = {name: new for name, new in most.items() if row[name] is None or new < row[name]}
+                if lower:
+                    connection.execute(update(accounts).where(*mine).values(lower))
 
     def settle(self, grant: Grant, usd: float, tokens: int) -> None:
         """A run has ended or stopped: give back what it held, and write down what it spent since its grant."""

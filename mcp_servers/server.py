@@ -190,8 +190,8 @@ class AgentServer:
     def _go_on(self, caller: Caller, run_id: str, answer: dict[str, str] | None = None) -> Job:
         from pointwork.budgets import Budget
 
-        # a resumed run has its own account already; here only the caller's remainder is checked
         grant = self.books.grant(caller, Budget())
+        self.books.narrow(grant, run_id)
         tool = self.books.tool_of(run_id) or schemas.TEAM
         team = self._teams.get(tool, self.team)
         return self._job(lambda: team.astream_resume(run_id, answer), grant, tool, run_id)

@@ -11,7 +11,9 @@ import pytest
 import teams
 
 from pointwork import Budget
+from pointwork.budgets import to_nano
 from pointwork.errors import BudgetExceeded, ConfigError, RateLimited, UsageError
+from pointwork.ledger import Amount, Ledger
 from pointwork.mcp_servers import principals
 from pointwork.mcp_servers.http import http_app
 from pointwork.mcp_servers.principals import Accounts, Caller, find_caller, one_token, read_tokens
@@ -131,6 +133,29 @@ def test_grants_at_once_can_not_overdraw(store: Store) -> None:
         books.grant(who, Budget())
     books.settle(first, 0.2, 10)
     assert books.grant(who, Budget()).budget.usd == pytest.approx(0.5)
+
+
+def test_a_run_that_goes_on_spends_no_more_than_is_left(store: Store) -> None:
+    books, who, ledger = Accounts(store), caller(KEY, usd=1.0), Ledger(store)
+    first = books.grant(who, Budget())
+    account = ledger.open("r1", first.budget)
+
+    def usd(amount: float) -> Amount:
+        return Amount(usd_nano=to_nano(amount))
+
+    account.settle(account.reserve(usd(0.1), by="x"), usd(0.1))
+    books.settle(first, 0.1, 0)
+    books.settle(books.grant(who, Budget()), 0.85, 0)  # another run, meanwhile
+    again = books.grant(who, Budget())
+    assert again.budget.usd == pytest.approx(0.05)
+    books.narrow(again, "r1")
+    with pytest.raises(BudgetExceeded):
+        account.reserve(usd(0.06), by="x")
+    account.reserve(usd(0.05), by="x")
+    # what a caller may spend is no reason to widen what the run was given
+    books.narrow(books.grant(caller(OTHER, "rich", usd=50.0), Budget()), "r1")
+    with pytest.raises(BudgetExceeded):
+        account.reserve(usd(0.01), by="x")
 
 
 def test_too_many_calls_are_told_when_to_come_back(store: Store) -> None:
