@@ -192,7 +192,7 @@ class Episodic:
                 connection.execute(delete(table).where(table.c.serial.in_(serials)))
                 forget(connection, serials)
                 indexed = [row for row in gone if row["serial"] <= covered and row["layer"] in INDEXED]
-                erase(connection, {row["serial"]: row_words(row)[0] for row in indexed})
+                erase(connection, {row["serial"]: row_words({**row})[0] for row in indexed})
                 forget_sources(connection, [row["id"] for row in gone])
                 entries += sum(row["parent_id"] is None for row in gone)
         return entries

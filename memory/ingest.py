@@ -63,7 +63,8 @@ def read_run(store: Store, run_id: str) -> list[Entry]:
             trust = "tool" if step["kind"] == "tool" else "agent"
             source = f"run:{run_id}#{step['id']}"
             entries.append(Entry(text, source, trust, speaker=step["kind"], time=step["started"], thread=thread))
-    answer = (run["result"] or {}).get("text")
+    result: dict[str, Any] = run["result"] or {}
+    answer = result.get("text")
     if answer:
         entries.append(
             Entry(answer, f"run:{run_id}#answer", "agent", speaker="team", time=run["finished"], thread=thread)

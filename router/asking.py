@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 
 from pointwork.errors import UsageError
+from pointwork.router.decisions import MOST
 from pointwork.router.estimates import Sheet
 from pointwork.router.policies.base import best_of
 
@@ -64,8 +66,11 @@ def asked(remaining: float, least: float | None, weight: float | None, most: flo
         raise UsageError("a request has a quality_floor or a cost_weight, not both")
     tops = {"quality_floor": (least, 1.0), "cost_weight": (weight, math.inf), "max_usd": (most, math.inf)}
     for name, (value, top) in tops.items():
-        if value is not None and not (math.isfinite(value) and 0.0 <= value <= top):
-            raise UsageError(f"{name} must be a number from 0{' to 1' if top == 1.0 else ''}, not {value!r}")
+        given: object = value
+        if value is not None and not (isinstance(given, SupportsFloat) and 0.0 <= value <= min(top, MOST)):
+            raise UsageError(
+                f"{name} must be a number from 0{' to 1' if top == 1.0 else ''}, not {repr(value)[:80]}"
+            )
     return Ask(remaining, least, weight, most)
 
 

@@ -6,6 +6,7 @@ features take the place of text and shape.
 
 import math
 import re
+from typing import SupportsFloat, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +137,6 @@ def share(remaining: float | None) -> float:
     """
     if remaining is None:
         return 1.0
-    if not 0.0 <= remaining <= 1.0:
+    if not isinstance(cast(object, remaining), SupportsFloat) or not 0.0 <= float(remaining) <= 1.0:
         raise UsageError(f"remaining is a share between 0 and 1, not {remaining!r}")
     return float(remaining)

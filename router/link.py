@@ -1,5 +1,6 @@
 """A router's tie to the store: what it has logged, and what others have."""
 
+from contextlib import suppress
 from typing import Any
 
 from pointwork.errors import UsageError
@@ -87,12 +88,11 @@ def as_kept(store: str | Store, router: str) -> dict[str, Any]:
     found: dict[str, Any] = {"policy": "static"}
     arms: list[Arm] = []
     if live is not None:
-        try:
+        meta: dict[str, Any] = {"arms": [], "active": [], "policy": ""}
+        with suppress(persistence.OtherFormatError):
             meta, _ = persistence.read(live["state"], f"version {live['version']} of router {router!r}")
-        except persistence.OtherFormatError:
-            meta = {"arms": [], "active": [], "policy": ""}
         arms = [Arm(**arm) for arm, active in zip(meta["arms"], meta["active"], strict=True) if active]
-        known = {arm["name"] for arm in meta["arms"]}
+        known: set[str] = {arm["name"] for arm in meta["arms"]}
         names = [name for name in names if name not in known]
         if meta["policy"] in POLICIES:
             found = {"policy": meta["policy"], "policy_options": meta["policy_options"]}

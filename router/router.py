@@ -229,7 +229,7 @@ class Router(Versioned):
         if features is not None:
             given = as_features(features)
             return self._core.prepare(len(given)).of_values(given)
-        if not text.strip():
+        if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError("a decision needs the text of the request, or features")
         return self._core.prepare(None).of_text(text)
 
