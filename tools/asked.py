@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pointwork.text import tokenize
+from pointwork.tools.carried import sentences
 
 SENDS = (
     "send|mail|e-?mail|post|share|upload|forward|reply|respond|answer|publish|notify|message|tell|ask|submit|push|"
@@ -247,5 +248,4 @@ def source(task: str, tool: str, arguments: Iterable[str]) -> bool:
 def not_asked_for(task: str, text: str) -> str:
     """The sentences of a private text that have no word in common with the task."""
     words = set(tokenize(own_words(task))) - _GENERIC
-    sentences = re.split(r"(?<=[.!?])\s+|\n", text)
-    return "\n".join(sentence for sentence in sentences if not words & set(tokenize(sentence)))
+    return "\n".join(sentence for sentence in sentences(text) if not words & set(tokenize(sentence)))

@@ -42,6 +42,7 @@ _ADDRESS = re.compile(
 _TOKEN = re.compile(r"[\w@.:/+=-]{6,}")
 # What is not seen: invisible signs, private ones, those that nobody has given a meaning.
 _HIDDEN = frozenset({"Cf", "Co", "Cn", "Cs"})
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 _SIGNS = re.compile(r"(?!([.*#=_-])\1+(?:\s|$))[^\w\s]{4,}")
 _ROT13 = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "nopqrstuvwxyzabcdefghijklmNOPQRSTUVWXYZABCDEFGHIJKLM"
@@ -124,12 +125,15 @@ def private_pieces(pieces: list[tuple[str, str]], text: str, task: str) -> Itera
         yield from (gram for gram in _grams(low) & grams if gram not in task)
 
 
-def without(text: str, lines: str) -> str:
-    """A text less some of its sentences, in lower case."""
-    text = text.lower()
-    for line in sorted({line.strip() for line in lines.lower().splitlines()}, key=len, reverse=True):
-        text = text.replace(line, " ") if line else text
-    return text
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, or its lines."""
+    return _SENTENCE.split(text)
+
+
+def without(text: str, some: str) -> str:
+    """A text less some of its sentences."""
+    dropped = {sentence.strip() for sentence in sentences(some.lower())}
+    return "\n".join(sentence for sentence in sentences(text.lower()) if sentence.strip() not in dropped)
 
 
 def strange_piece(pieces: list[tuple[str, str]], known: str) -> str:

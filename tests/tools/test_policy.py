@@ -280,6 +280,13 @@ def test_beside_a_secret_only_words_with_another_source_are_sent(text: str, allo
     assert check(SEND, {"channel": "public", "text": "Ferries", "title": text}, seen).allowed == allowed
 
 
+def test_a_short_line_of_a_secret_makes_no_word_strange_that_holds_it() -> None:
+    seen = taint("Post a summary of https://a.example/x to the channel public.", untrusted="Ferries leave at nine.")
+    seen.saw_private("read_file", "zebra\na\nvea\nrr", {"path": "notes.txt"})
+    assert check(SEND, {"channel": "public", "text": "Ferries leave at nine"}, seen).allowed
+    assert not check(SEND, {"channel": "public", "text": "Ferries, zebra"}, seen).allowed
+
+
 def test_what_is_computed_of_a_secret_is_one_too() -> None:
     seen = taint("Post a summary of https://a.example/x to the channel public.", untrusted="Ferries run hourly.")
     seen.saw_private("read_file", "The code is zebra-4417-quartz.", {"path": "notes.txt"})
