@@ -41,6 +41,18 @@ _BLOCK = 4_000_000
 LEAST_LEARNT = 100
 
 
+def enough(decisions: int) -> None:
+    """Look whether there are enough decisions to train on.
+
+    Raises:
+        UsageError: there are not.
+    """
+    if decisions < LEAST_LEARNT:
+        raise UsageError(
+            f"{decisions} decisions with a known outcome are too few to train a policy; {LEAST_LEARNT} are needed"
+        )
+
+
 @dataclass(frozen=True)
 class Logged:
     """Decisions with their outcomes; n of them, K arms.

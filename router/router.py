@@ -137,22 +137,6 @@ class Router(Versioned):
         if new or changed or self._unpublished > REPLAY_LONG:
             self.checkpoint()
 
-    def _add(self, arms: Sequence[Arm]) -> bool:
-        added = [arm for arm in arms if arm.name not in self._core.slots]
-        for arm in added:
-            self._core.add_arm(arm)
-        return bool(added)
-
-    def _reconcile(self, arms: Sequence[Arm]) -> bool:
-        core, named = self._core, {arm.name for arm in arms}
-        changed = [arm for arm in arms if core.arms[core.slots[arm.name]] != arm]
-        for arm in changed:
-            core.reprice(arm)
-        wanted = [arm.name in named for arm in core.arms]
-        switched, core.active = wanted != core.active, wanted
-        core.arms_changed()
-        return bool(changed) or switched
-
     @property
     def arms(self) -> tuple[Arm, ...]:
         """The arms in use."""

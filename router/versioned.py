@@ -2,7 +2,8 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -164,18 +165,35 @@ class Versioned(ABC):
             raise UsageError(f"router {self.name!r} has no store, so there is nothing {what}")
         return self._link
 
+    def _add(self, arms: Sequence[Arm]) -> bool:
+        """Add the arms that are not known. Returns whether there were any."""
+        added = [arm for arm in arms if arm.name not in self._core.slots]
+        for arm in added:
+            self._core.add_arm(arm)
+        return bool(added)
+
+    def _reconcile(self, arms: Sequence[Arm]) -> bool:
+        """Use these arms, as they are now, and no others. Returns whether anything changed."""
+        core, named = self._core, {arm.name for arm in arms}
+        changed = [arm for arm in arms if core.arms[core.slots[arm.name]] != arm]
+        for arm in changed:
+            core.reprice(arm)
+        wanted = [arm.name in named for arm in core.arms]
+        switched, core.active = wanted != core.active, wanted
+        core.arms_changed()
+        return bool(changed) or switched
+
     def _follow(self, link: "Link") -> None:
         """Go over to what another process has promoted, or rolled back to, and know the arms that it added."""
         version, promotion = link.log.head()
         if version == link.version:
             return
-        try:
+        # of other text features or another package: not for this process
+        with suppress(persistence.OtherFormatError, UsageError):
             if promotion != link.promotion:
                 self._reload(link)
             else:
                 self._adopt(link)
-        except (persistence.OtherFormatError, UsageError):
-            pass  # of other text features or another package: not for this process
         link.version, link.promotion = version, promotion
 
     def _adopt(self, link: "Link") -> None:
@@ -196,24 +214,19 @@ class Versioned(ABC):
         assert live is not None
         meta, arrays = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
         before = self._core
-        self._core = core = persistence.build(
+        self._core = persistence.build(
             {**meta, "settings": asdict(before.settings), "budget": before.pacer.budget},
             arrays,
             f"version {live['version']}",
             before.embedder,
             None,
         )
-        # a version brings what was learnt; which arms there are has been said since
-        for arm in before.arms:
-            if arm.name not in core.slots:
-                core.add_arm(arm)
-            elif core.arms[core.slots[arm.name]] != arm:
-                core.reprice(arm)
-        core.active = [arm.name in before.slots and before.active[before.slots[arm.name]] for arm in core.arms]
-        core.arms_changed()
         link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
         link.version, link.promotion = int(live["version"]), promotion_of(live)
+        # a version brings what was learnt; which arms there are has been said since
+        self._add(before.arms)
         self.sync()
+        self._reconcile([arm for arm, active in zip(before.arms, before.active, strict=True) if active])
 
     def decisions_of(self, run_id: str) -> list[str]:
         """Ids of this router's decisions for a run, in order; none without a store."""

@@ -5,7 +5,7 @@ import builtins
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,9 @@ _OPENING = (
 )
 
 
-# Names that a program may call without a file that defines them.
-_GIVEN = {*dir(builtins), "Counter", "defaultdict", "date", "timedelta", "add", "convert", "tables", "weekday"}
+# Names that a program may call without a file that defines them: Python's, and those of the opening.
+_IMPORTS = (node for node in ast.walk(ast.parse(_OPENING)) if isinstance(node, ast.ImportFrom))
+_GIVEN = {*dir(builtins), *(name.name for node in _IMPORTS for name in node.names)}
 
 
 @tool(labels=["reads-private"], timeout=40.0, call_tokens=400)
@@ -49,6 +50,7 @@ def program(context: ToolContext, code: str) -> ToolResult:
     Raises:
         ToolError: it failed, took too much, a table is too large for it, or this system has no sandbox.
     """
+    nodes = _nodes(code)
     tables: list[TableInfo] = []
     cells: dict[str, dict[str, Any]] = {}
     called: dict[str, str] = {}
@@ -56,8 +58,8 @@ def program(context: ToolContext, code: str) -> ToolResult:
         root = paths.root_of(context)
         tables = _named(root, code)
         cells = {info.name: _cells(root, info) for info in tables}
-        called = _called(root, code)
-    given = {"units": units.factors(_units_named(code)), "tables": cells}
+        called = _called(root, nodes)
+    given = {"units": units.factors(_units_named(nodes)), "tables": cells}
     files = {"prelude.py": _PRELUDE.read_text("utf-8"), "given.json": json.dumps(given, default=str)}
     opening = _OPENING
     for number, text in enumerate(called.values()):
@@ -99,26 +101,25 @@ def _cells(root: Path, info: TableInfo) -> dict[str, Any]:
     return {"columns": rows.columns, "dates": dates, "rows": rows.rows}
 
 
-def _called(root: Path, code: str) -> dict[str, str]:
+def _called(root: Path, nodes: Sequence[ast.AST]) -> dict[str, str]:
     """The folder's Python files, by path, that define what a program calls and does not define itself."""
-    calls = {call.func.id for call in _calls(code) if isinstance(call.func, ast.Name)}
-    calls -= {node.name for node in _nodes(code) if isinstance(node, ast.FunctionDef)} | _GIVEN
+    calls = {name for name, _ in _calls(nodes)}
+    calls -= {node.name for node in nodes if isinstance(node, ast.FunctionDef)} | _GIVEN
     return {path: text for path, text, defined in _modules(root) if calls & defined} if calls else {}
 
 
-def _units_named(code: str) -> list[str]:
+def _units_named(nodes: Sequence[ast.AST]) -> list[str]:
     """The texts that a program gives to ``convert``."""
-    given = [
-        part
-        for call in _calls(code)
-        if isinstance(call.func, ast.Name) and call.func.id == "convert"
-        for part in [*call.args, *(named.value for named in call.keywords)]
-    ]
+    conversions = [call for name, call in _calls(nodes) if name == "convert"]
+    given = [part for call in conversions for part in [*call.args, *(named.value for named in call.keywords)]]
     return [part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-def _calls(code: str) -> list[ast.Call]:
-    return [node for node in _nodes(code) if isinstance(node, ast.Call)]
+def _calls(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ast.Call]]:
+    """The calls of functions, by their names."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id, node
 
 
 def _nodes(code: str) -> list[ast.AST]:

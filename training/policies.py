@@ -27,7 +27,7 @@ import torch
 from torch import nn
 
 from pointwork.errors import UsageError
-from pointwork.router.offline import LEAST_LEARNT as LEAST
+from pointwork.router.offline import enough
 from pointwork.router.policies.neural import write_network
 
 Array = npt.NDArray[np.float64]
@@ -130,11 +130,7 @@ def train_policy(
         UsageError: too few contexts, or none of them with a quality that was seen.
     """
     recipe = recipe or Recipe()
-    if len(lessons.contexts) < LEAST:
-        raise UsageError(
-            f"{len(lessons.contexts)} decisions with a known outcome are too few to train a policy; "
-            f"{LEAST} are needed"
-        )
+    enough(len(lessons.contexts))
     members: list[Layers] = []
     curves: list[tuple[tuple[float, float], ...]] = []
     for number in range(recipe.networks):

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from pointwork.errors import UsageError
 from pointwork.router import Router
-from pointwork.router.offline import LEAST_LEARNT as LEAST
-from pointwork.router.offline import Logged, doubly_robust
+from pointwork.router.offline import Logged, doubly_robust, enough
 from pointwork.router.policies.base import Array
 from pointwork.router.policies.trees import grow, write_forest
 from pointwork.router.trial import Trial
@@ -106,12 +104,9 @@ def train_router(
     """
     learnt = router.lessons(train=train)
     logged = learnt.logged
-    if len(logged) < LEAST:
-        raise UsageError(
-            f"{len(logged)} decisions with a known outcome are too few to train a policy; {LEAST} are needed"
-        )
     epochs: tuple[int, ...] = ()
     if policy == "trees":
+        enough(len(logged))
         worth = doubly_robust(logged, logged.quality, most=MOST)
         forest = grow(logged.names, logged.contexts, worth, seed)
         path = _named(folder, router.name, lambda file: write_forest(file, forest))

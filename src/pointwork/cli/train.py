@@ -111,7 +111,7 @@ def router(
 
 
 def _plan_router(usable: int, older: int, folder: Path, policy: Policy, json: bool) -> None:
-    from pointwork.router.offline import LEAST_LEARNT as LEAST
+    from pointwork.router.offline import LEAST_LEARNT
     from pointwork.router.policies.trees import TREES
 
     # measured, one core: 8 s for 5,500 decisions and five networks, 5 to 12 s for a forest
@@ -122,12 +122,12 @@ def _plan_router(usable: int, older: int, folder: Path, policy: Policy, json: bo
 
         networks = Recipe().networks
         what, seconds = f"train {networks} networks", round(1 + 1.5e-3 * usable * networks / 5, 1)
-    plan = {"decisions": older, "usable": usable, "needed": LEAST, "folder": str(folder), "seconds": seconds}
+    plan = {"decisions": older, "usable": usable, "needed": LEAST_LEARNT, "folder": str(folder), "seconds": seconds}
     if json:
         print_json(plan)
         return
     out.print(
-        f"would {what} on {usable} of the {older} older decisions (of known quality; {LEAST} are needed), "
+        f"would {what} on {usable} of the {older} older decisions (of known quality; {LEAST_LEARNT} are needed), "
         f"which takes {seconds:g} s or so, write to {folder}, and judge on the newer ones"
     )
 
