@@ -96,6 +96,21 @@ def test_a_row_alone_needs_no_mask() -> None:
     assert batch.mask() is None
 
 
+def test_plain_rows_of_unequal_length_need_no_mask_either() -> None:
+    several = [Sample((n, 2, 3), tuple((n + k) % 8 for k in range(2 + n))) for n in range(4)]
+    (batch,) = pack(several, width=6)
+    assert batch.ids.shape[0] > 1 and bool((batch.ends == 0).any())
+    assert batch.mask() is None
+
+
+def test_a_long_row_is_shared_only_for_a_beginning_that_is_worth_it() -> None:
+    head, one, other = (1, 2, 3), (4, 5) * 300, (5, 4) * 300
+    apart = pack([Sample((*head, *one), (6,)), Sample((*head, *other), (7,))], width=4096)
+    assert [batch.ids.shape for batch in apart] == [(2, 603)]  # two rows of one sequence each
+    (together,) = pack([Sample((*one, 1), (6,)), Sample((*one, 2), (7,))], width=4096)
+    assert together.ids.shape == (1, 602)
+
+
 def test_widths_and_budgets_hold() -> None:
     several = [Sample((n % 8, n // 8), (1,) * 5) for n in range(40)]
     batches = pack(several, width=24, budget=48)
