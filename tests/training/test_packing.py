@@ -99,7 +99,8 @@ def test_a_row_alone_needs_no_mask() -> None:
 def test_plain_rows_of_unequal_length_need_no_mask_either() -> None:
     several = [Sample((n, 2, 3), tuple((n + k) % 8 for k in range(2 + n))) for n in range(4)]
     (batch,) = pack(several, width=6)
-    assert batch.ids.shape[0] > 1 and bool((batch.ends == 0).any())
+    assert batch.ids.shape[0] > 1
+    assert bool((batch.ends == 0).any())
     assert batch.mask() is None
 
 
