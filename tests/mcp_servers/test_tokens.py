@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import mcp_types as types
 import pytest
 import teams
+from sqlalchemy import select
 
 from pointwork import Budget
 from pointwork.budgets import to_nano
@@ -19,6 +21,7 @@ from pointwork.mcp_servers.http import http_app
 from pointwork.mcp_servers.principals import Accounts, Caller, find_caller, one_token, read_tokens
 from pointwork.mcp_servers.server import AgentServer
 from pointwork.store import Store
+from pointwork.store.tables import accounts
 
 KEY, OTHER, READER = "correct-horse-battery", "another-horse-battery", "reading-horse-battery"
 
@@ -156,6 +159,26 @@ def test_a_run_that_goes_on_spends_no_more_than_is_left(store: Store) -> None:
     books.narrow(books.grant(caller(OTHER, "rich", usd=50.0), Budget()), "r1")
     with pytest.raises(BudgetExceeded):
         account.reserve(usd(0.01), by="x")
+
+
+def test_an_approved_run_has_what_its_caller_has_left_by_then(over_http: Any, store: Store) -> None:
+    poor = caller(KEY, "poor", tokens=1500)
+
+    async def person(_: Any, __: Any) -> types.ElicitResult:
+        books = Accounts(store)  # another server over the same store: another run of the caller, meanwhile
+        books.settle(books.grant(poor, Budget()), 0.0, poor.tokens - books.spent(poor)[1] - 10)
+        return types.ElicitResult(action="accept", content={"answer": "approve"})
+
+    async def go() -> None:
+        with over_http(poor) as over:
+            async with over.client(KEY, elicitation_callback=person) as client:
+                said = (await client.call_tool("team", {"task": teams.ORDER})).structured_content
+        mine = (accounts.c.run_id == said["run_id"], accounts.c.parent_id.is_(None))
+        row = store.row(select(accounts).where(*mine))
+        assert row is not None
+        assert said["cost"]["tokens"] < row["limit_tokens"] <= said["cost"]["tokens"] + 10
+
+    asyncio.run(go())
 
 
 def test_too_many_calls_are_told_when_to_come_back(store: Store) -> None:
