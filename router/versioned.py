@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from pointwork.errors import UsageError
+from pointwork.errors import StoreError, UsageError
 from pointwork.router import persistence
 from pointwork.router.arms import Arm
 from pointwork.router.asking import Ask
@@ -21,6 +21,9 @@ from pointwork.router.policies import Policy
 if TYPE_CHECKING:
     from pointwork.router.link import Link
     from pointwork.router.trial import Lessons, Trial
+
+# How often another process may be first with a version before something must be wrong.
+TRIES = 20
 
 
 class Versioned(ABC):
@@ -71,13 +74,13 @@ class Versioned(ABC):
 
         Raises:
             UsageError: the router has no store.
-            StoreError: the store refused.
+            StoreError: the store refused, or others were first each time.
         """
         link = self._link
         if link is None:
             raise UsageError(f"router {self.name!r} has no store to write a version to")
         with self._lock:
-            while True:
+            for _ in range(TRIES):
                 self.sync()
                 extra = {"cursor": link.cursor, "synced": link.synced}
                 state = persistence.dump(self._core, extra, flying_only=True)
@@ -86,6 +89,7 @@ class Versioned(ABC):
                 if version is not None:
                     self._unpublished, link.version = 0, version
                     return version
+        raise StoreError(f"router {self.name!r}: others wrote a version first, {TRIES} times in a row")
 
     def replay(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5

@@ -15,6 +15,7 @@ from pointwork.embedding import HashingEmbedder
 from pointwork.errors import StoreError, UsageError
 from pointwork.router import Arm, Outcome, Router, Settings
 from pointwork.router.core import Core
+from pointwork.router.log import Log
 from pointwork.router.regression import LEVEL
 from pointwork.store import Store, tables
 
@@ -314,3 +315,10 @@ def test_a_cost_beyond_all_sense_in_the_store_stops_nobody(url: str):
     router.sync()
     router.checkpoint()
     assert math.isfinite(float(opened(url).decide("t").scores["large"]["cost"]))
+
+
+def test_a_checkpoint_that_can_not_get_in_gives_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    router = Router(ARMS, store=store, name="r")
+    monkeypatch.setattr(Log, "publish", lambda *_: None)  # another is always first
+    with pytest.raises(StoreError, match="others wrote a version first"):
+        router.checkpoint()
