@@ -55,7 +55,7 @@ def next_step(services: Services, state: State) -> list[Send] | str:
             if all(need in answers for need in subtask.needs):
                 sends.append(_send(state, subtask, answers, 1, []))
             continue
-        if tried["status"] == "denied":
+        if tried["status"] in ("denied", "unknown"):
             continue
         excluded = [*tried["excluded"], tried["arm"]]
         capability = tried.get("capability", subtask.capability)

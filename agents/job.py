@@ -64,6 +64,7 @@ class Attempt:
         evidence: (source, text) pairs of what was looked at.
         calls: (tool, arguments, error or None) of each tool call.
         computed: the answer is a tool's result, not a model's words.
+        certainty: mean probability of the tokens of an answer in free words (``knowing.certainty``); 0 of others.
     """
 
     text: str = ""
@@ -72,6 +73,7 @@ class Attempt:
         default_factory=list[tuple[str, dict[str, Any], str | None]]
     )
     computed: bool = False
+    certainty: float = 0.0
 
 
 async def try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: Attempt) -> ToolResult | None:
@@ -88,5 +90,6 @@ async def try_call(job: Job, tool: Tool, arguments: dict[str, Any], attempt: Att
         attempt.calls.append((tool.name, arguments, str(error)))
         return None
     attempt.calls.append((tool.name, arguments, None))
-    attempt.evidence += result.evidence or ((f"tool:{tool.name}", result.text),)
+    found_nothing = result.value == []
+    attempt.evidence += result.evidence or (() if found_nothing else ((f"tool:{tool.name}", result.text),))
     return result

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from pointwork.agents import knowing
 from pointwork.agents.job import Attempt, Job, try_call
 from pointwork.agents.programming import write_program
 from pointwork.agents.prompts import (
@@ -64,15 +65,21 @@ async def work(job: Job) -> Attempt:
         attempt.evidence = holding or attempt.evidence[:1]
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
-    elif job.mode == "reasoning" and prepared.call is None:
+    elif job.mode == "reasoning" and prepared.call is None and not _by_heart(job, prepared):
         thought = await _reason(job, [*job.facts, *prepared.context])
         await _instant(replace(job, facts=(*job.facts, ("reasoning", thought))), prepared, tools, attempt)
     else:
         await _instant(job, prepared, tools, attempt)
     if not attempt.text.strip():
         raise AgentError(f"agent {job.agent.name!r} came to no answer")
+    await knowing.believe(job, attempt, read=prepared.call is not None)
     await _in_asked_form(job, attempt)
     return attempt
+
+
+def _by_heart(job: Job, prepared: Prepared) -> bool:
+    """A fact that a small model knows or not: thinking about it makes it sure of what it then makes up."""
+    return job.small and not job.agent.tools and not prepared.context and knowing.asks_fact(job.text)
 
 
 async def _in_asked_form(job: Job, attempt: Attempt) -> None:
@@ -117,7 +124,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         return
     if result is not None:
         shown = [*job.facts, *(result.evidence or ((f"tool:{job.agent.name}", result.text),))]
-    attempt.text = await _answer(job, shown, prepared.choices if result is None else result.choices)
+    attempt.text = await _answer(job, shown, attempt, prepared.choices if result is None else result.choices)
 
 
 def _read_out(prepared: Prepared, result: ToolResult) -> str:
@@ -228,7 +235,8 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     if last is not None and (short := short_answer(last)):
         attempt.text, attempt.computed = short, True
     else:
-        attempt.text = await _answer(job, [*job.facts, *attempt.evidence], () if last is None else last.choices)
+        shown = [*job.facts, *attempt.evidence]
+        attempt.text = await _answer(job, shown, attempt, () if last is None else last.choices)
 
 
 def _then(job: Job, attempt: Attempt) -> str:
@@ -240,7 +248,7 @@ def _then(job: Job, attempt: Attempt) -> str:
     return f"{found}{_budget(job)}Go on, or answer."
 
 
-async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[str] = ()) -> str:
+async def _answer(job: Job, shown: Sequence[tuple[str, str]], attempt: Attempt, choices: Sequence[str] = ()) -> str:
     """Ask for the answer itself: one of the choices, under a schema, or as free text from an agent that writes."""
     free = job.answer_type == "text" and not job.agent.tools
     bound = bool(shown) and not free and not job.small  # a small model says "unknown" of anything
@@ -249,9 +257,11 @@ async def _answer(job: Job, shown: Sequence[tuple[str, str]], choices: Sequence[
             _prompt(job, shown, FROM_CONTEXT if bound else ""),
             max_tokens=WRITE_TOKENS if free else ANSWER_TOKENS,
             schema=None if free else answer_schema(job.answer_type, choices, unknown=bound),
+            logprobs=free and job.small,
         )
     )
     if free:
+        attempt.certainty = knowing.certainty(completion)
         return completion.text.strip()
     try:
         answer = json.loads(completion.text)["answer"]

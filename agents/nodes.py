@@ -30,7 +30,7 @@ from pointwork.agents.turns import TurnLimits
 from pointwork.agents.using import learn_usage
 from pointwork.agents.verify import check_answer
 from pointwork.budgets import to_usd
-from pointwork.errors import AgentError, BudgetExceeded, ProviderError, ToolDenied, ToolError
+from pointwork.errors import AgentError, BudgetExceeded, NothingFound, ProviderError, ToolDenied, ToolError
 from pointwork.ledger import Account
 from pointwork.memory import Item, Recall, quoting, timely
 from pointwork.memory.items import UNTRUSTED
@@ -152,8 +152,8 @@ class Nodes:
             attempt = await work(self._job(payload, subtask, question, arm, facts, account, replay, spent))
         except BudgetExceeded as error:
             tried = updated(tried, status="budget", why=str(error))
-        except ToolDenied as error:
-            tried = updated(tried, status="denied", why=str(error))
+        except (ToolDenied, NothingFound) as error:
+            tried = updated(tried, status="denied" if isinstance(error, ToolDenied) else "unknown", why=str(error))
         except (AgentError, ProviderError, ToolError) as error:
             tried = updated(tried, status="error", why=str(error))
         else:

@@ -59,7 +59,8 @@ class Try(TypedDict):
 
     Attributes:
         status: ``done`` (there is an answer), ``ok`` (it passed its checks), ``failed``, ``error``, ``budget``,
-            ``denied`` (a person refused a tool call: that is final).
+            and, both final, ``denied`` (a person refused a tool call) and ``unknown`` (nothing speaks of what is
+            asked).
         checked: the verify node has seen it.
         why: why it is not ok.
         capability: what it was tried as, where that was chosen after the answers it builds on.

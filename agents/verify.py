@@ -66,14 +66,14 @@ def check_answer(
     elif needs_evidence:
         checks.append(Check("evidence", bool(known), "" if known else "it rests on nothing that was found"))
         if known and not attempt.computed:
-            checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))
+            checks.append(grounded(attempt.text, question, [text for _, text in known]))
     return checks
 
 
 def _says_something(text: str, question: str) -> Check:
     """The question's own words, and no other, are not its answer."""
-    words = tokenize(text)
-    echoed = len(words) > 2 and set(words) <= set(tokenize(question))
+    words = [word for word in tokenize(text) if word != "answer"]
+    echoed = len(words) > 1 and set(words) <= set(tokenize(question))
     return Check("echo", not echoed, "it only repeats the question" if echoed else "")
 
 
@@ -100,8 +100,8 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     known |= _shares(known)
     worked = [arguments for _, arguments, error in attempt.calls if error is None]
     used = _numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
-    given = {str(value).strip() for arguments in worked for value in arguments.values()}
-    if attempt.computed and attempt.text.strip() in given:
+    given = {_plain(value) for arguments in worked for value in arguments.values()}
+    if attempt.computed and _plain(attempt.text) in given:
         return Check("arguments", False, f"the call gave back what it was given, {attempt.text.strip()[:40]!r}")
     # a program has numbers of its own; its other arguments must be grounded like those of any call
     plain = [{k: v for k, v in arguments.items() if k not in _PROGRAM} for arguments in worked]
@@ -114,7 +114,17 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     return Check("arguments", True)
 
 
-def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
+def _plain(value: object) -> str:
+    """A value as text; a number however it is written: 1 and 1.000."""
+    text = str(value).strip()
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return text
+
+
+def grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
+    """Whether an answer's numbers and most of its words stand in the question or in what was found."""
     found = set(tokenize(" ".join(evidence))) | set(tokenize(question))
     words = [word for word in tokenize(text) if not word.isdigit()]
     strange = _numbers(text) - _numbers(" ".join([question, *evidence]))

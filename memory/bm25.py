@@ -243,6 +243,10 @@ class BM25(Generic[K]):
         found = len(self._posting(token)[0])
         return math.log(1 + (len(self._number) - found + 0.5) / (found + 0.5))
 
+    def holds(self, token: str) -> bool:
+        """Whether a document has a token."""
+        return len(self._posting(token)[0]) > 0
+
     def _posting(self, token: str) -> tuple[Ints, NDArray[np.float32]]:
         """Documents that have a token and its counts per field; copies, as views would pin the arrays."""
         if token not in self._docs:

@@ -197,3 +197,20 @@ def _passages(root: Path, entry: Entry) -> list[Passage]:
 def idf(root: Path, token: str) -> float:
     """How much a stemmed word tells among the root's passages, as ``search`` saw them last."""
     return _index_of(root).ranking.idf(token)
+
+
+def holds(root: Path, token: str) -> bool:
+    """Whether a stemmed word stands in a passage of the root, in its heading or in the name of its file."""
+    index = _index_of(root)
+    with index.lock:
+        _refresh(root, index)
+        return index.ranking.holds(token)
+
+
+def complete(root: Path) -> bool:
+    """Whether ``search`` sees all of the root's texts, none too large for it and none above its number."""
+    index = _index_of(root)
+    with index.lock:
+        _refresh(root, index)
+        total = sum(len(passages) for _, _, passages in index.files.values())
+    return total < MAX_PASSAGES and all(entry.size <= MAX_SEARCHED for entry in paths.walk(root))

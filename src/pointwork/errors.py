@@ -58,6 +58,10 @@ class AgentError(RunError):
     """An agent ended without an answer."""
 
 
+class NothingFound(AgentError):
+    """Nothing that can be read speaks of what is asked: no other agent need try."""
+
+
 class ToolError(RunError):
     """A tool failed."""
 

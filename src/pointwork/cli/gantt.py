@@ -9,7 +9,7 @@ from pointwork.errors import UsageError
 from pointwork.extras import require
 
 _SPAN, _MODEL, _TOOL = "#d5dbe3", "#3b6ea5", "#e08b2c"
-_EDGE = {"ok": "#2e8b57", "failed": "#c0392b", "error": "#c0392b", "denied": "#c0392b"}
+_EDGE = {"ok": "#2e8b57", "failed": "#c0392b", "error": "#c0392b", "denied": "#c0392b", "unknown": "#c0392b"}
 
 # Characters of a label; seconds under which a call would not be seen, as a share of the run.
 _LABEL, _LEAST = 46, 0.004

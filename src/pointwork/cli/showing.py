@@ -14,7 +14,7 @@ from pointwork.cli.story import Attempt, Event, Part, Round, Story
 # Columns of a time line, and of the narrowest terminal that is drawn for.
 BAR, LEAST_WIDTH = 22, 60
 
-_MARKS = {"ok": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "denied": ("✗", "red")}
+_MARKS = {"ok": ("✓", "green"), **dict.fromkeys(("failed", "error", "denied", "unknown"), ("✗", "red"))}
 
 
 def draw_story(story: Story, console: Console, *, verbose: bool = False) -> None:

@@ -1,0 +1,222 @@
+"""What an answer may rest on: no made-up facts, nothing about what nothing speaks of."""
+
+import asyncio
+import math
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointwork import Team
+from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.job import Attempt, Job
+from pointwork.agents.knowing import asks_fact, believe, certainty, names_in
+from pointwork.agents.loop import work
+from pointwork.errors import AgentError, NothingFound
+from pointwork.models import ChatRequest, Completion, ScriptedClient, Step
+from pointwork.tools import ToolContext, passages
+
+BOATS = "boat,owner,length_m\nHeron,Ida Voss,9.4\nMarten,Jon Pike,7.2\nTeal,Mara Lind,11.2\n"
+NOTES = (
+    "# The yard\nIda Voss keeps the keys of the boat shed.\n\nThe slipway was repaired in March 2023 by Olsen.\n"
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "boats.csv").write_text(BOATS)
+    (tmp_path / "notes.md").write_text(NOTES)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who owns the Otter?",
+        "When was the crane bought?",
+        "How tall is the lighthouse?",
+        "What is the capital of France?",
+        "What did the auditor recommend?",
+        "Tell me where the key is.",
+        "Do you know who chairs the committee?",
+        "Is the Otter insured?",
+        "What is Lena's number?",
+    ],
+)
+def test_what_asks_for_a_fact(question: str) -> None:
+    assert asks_fact(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Write a short greeting.",
+        "What is photosynthesis?",
+        "What are linked lists?",
+        "How do I boil an egg?",
+        "What should we cook?",
+        "How are you?",
+        "Why is the sky blue?",
+        "Explain where rain comes from.",
+        "What do you think of the plan?",
+    ],
+)
+def test_explanations_advice_and_talk_do_not(question: str) -> None:
+    assert not asks_fact(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who owns the Otter?", ["Otter"]),
+        ("Who repaired the Otter's mast?", ["Otter"]),
+        ("Does Peter Quint own the Heron in May?", ["Peter Quint", "Heron"]),
+        ("I am Peter Quint. How long is the Heron?", ["Heron"]),
+        ("How long is the Heron? Answer for Peter.", ["Heron"]),
+        ("Zelda is whose daughter?", []),  # it begins the sentence, so it may be any word
+        ("How many rows has the CSV file?", []),
+        ("What Is The Length Of The Longest Boat?", []),
+        ("How warm is it on Monday in Celsius, said in French?", []),
+        ("how long is the heron?", []),
+        ("", []),
+    ],
+)
+def test_names_in_a_question(question: str, names: list[str]) -> None:
+    assert names_in(question) == names
+
+
+def test_certainty_is_the_mean_probability_of_the_first_tokens() -> None:
+    def said(*logprobs: float) -> Completion:
+        return Completion("x", 1, len(logprobs), "stop", "m", logprobs=logprobs or None)
+
+    assert certainty(said(math.log(0.5), math.log(0.5))) == pytest.approx(0.5)
+    assert certainty(said(math.log(0.9), math.log(0.1))) == pytest.approx(0.3)
+    assert certainty(said(*[math.log(0.25)] * 24, *[0.0] * 500)) == pytest.approx(0.25)  # a loop is sure of itself
+    assert certainty(said()) == 1.0
+
+
+class _Small(ScriptedClient):
+    """A small model whose tokens have one probability."""
+
+    small = True
+    sure = 0.3
+
+    async def chat(self, request: ChatRequest) -> Completion:
+        said = await super().chat(request)
+        return replace(said, logprobs=(math.log(self.sure),) * 5) if request.logprobs else said
+
+
+def believed(
+    root: Path | None, question: str, attempt: Attempt, *, small: bool = True, read: bool = False, **job: Any
+) -> None:
+    agents = {agent.name: agent for agent in builtin_agents()}
+
+    async def nothing(*_: Any) -> Any:
+        raise AssertionError
+
+    given = {"facts": (), "agent": agents["writer"]} | job
+    context = ToolContext(root=root)
+    asked = Job(
+        given["agent"], "instant", question, "text", given["facts"], context, nothing, nothing, str, 4, small
+    )
+    asyncio.run(believe(asked, attempt, read=read))
+
+
+def test_a_small_model_says_only_what_it_is_sure_of(root: Path) -> None:
+    question = "When was the crane bought?"
+    with pytest.raises(AgentError, match="not sure"):
+        believed(root, question, Attempt("In 2023.", certainty=0.59))
+    believed(root, question, Attempt("In 2023.", certainty=0.61))
+    believed(root, question, Attempt("In 2023."), small=False)  # a larger one is asked to say that it does not know
+    believed(root, "Write a poem about the crane.", Attempt("Crane, o crane!"))
+    believed(
+        root, question, Attempt("In 2021.", certainty=0.1), facts=(("memory:m1", "We bought the crane in 2021."),)
+    )
+    with pytest.raises(AgentError, match="not sure"):
+        believed(
+            root, question, Attempt("In 2023.", certainty=0.1), facts=(("reasoning", "It was bought in 2023."),)
+        )
+    with pytest.raises(AgentError, match="not sure"):  # nobody's number is common knowledge
+        believed(root, "What is the phone number of the plumber?", Attempt("123-456", certainty=0.99))
+
+
+def test_what_an_agent_was_told_it_may_say(root: Path) -> None:
+    writer = next(agent for agent in builtin_agents() if agent.name == "writer")
+    told = replace(writer, instructions="You answer for a shop. It opens at nine in the morning.")
+    question = "When does the shop open?"
+    believed(root, question, Attempt("At nine in the morning."), agent=told)
+    with pytest.raises(AgentError):
+        believed(root, question, Attempt("At ten in the evening."), agent=told)
+    with pytest.raises(AgentError):  # today stands in the writer's instructions, and is no fact about the shop
+        believed(root, question, Attempt(f"It opened {writer.instructions[-22:]}"))
+
+
+def test_what_was_found_must_speak_of_whom_the_question_names(root: Path) -> None:
+    found = [("file:notes.md:4", "The slipway was repaired in March 2023 by Olsen.")]
+    for small, read in ((True, False), (True, True), (False, True)):
+        with pytest.raises(NothingFound, match="speaks of Otter"):
+            believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", found), small=small, read=read)
+    believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", found), small=False)
+    # elsewhere in what can be read is enough: a heading, another file, a row of a table
+    believed(root, "Who repaired the slipway of the Teal?", Attempt("Olsen", found))
+    (root / "otter.md").write_text("She has two masts.\n")
+    believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", [*found, ("file:otter.md:1", "two masts")]))
+
+
+def test_a_name_in_a_database_is_known_and_a_text_too_large_to_search_may_hold_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [("file:notes.md:4", "The slipway was repaired in March 2023 by Olsen.")]
+    attempt = Attempt("Olsen", found)
+    question = "Did Olsen repair the slipway for Zelda?"
+    with pytest.raises(NothingFound):
+        believed(root, question, attempt)
+    with sqlite3.connect(root / "people.db") as database:
+        database.execute("create table people (name text)")
+        database.execute("insert into people values ('Zelda')")
+    believed(root, question, attempt)
+    (root / "people.db").unlink()
+    with pytest.raises(NothingFound):
+        believed(root, question, attempt)
+    monkeypatch.setattr(passages, "MAX_SEARCHED", 20)
+    believed(root, question, attempt)
+
+
+def test_what_was_found_speaks_of_something_else(root: Path) -> None:
+    found = [("file:notes.md:4", "The slipway was repaired in March 2023.")]
+    with pytest.raises(AgentError, match="something else"):
+        believed(root, "When was the crane bought?", Attempt("March 2023", found))
+
+
+def test_a_team_on_a_small_model_finds_nothing_rather_than_making_it_up(root: Path) -> None:
+    with (
+        _Small([Step("Ida Voss", times=None)]) as client,
+        Team(models={"worker-small": client}, root=root) as team,
+    ):
+        otter = team.run("Who owns the Otter?")
+        zelda = team.run("How many boats does Zelda own?")
+        marten = team.run("Who owns the Marten?")
+        again = team.run("Who owns the Otter?")
+    assert (otter.status, otter.text) == ("failed", "")
+    assert "nothing that can be read speaks of Otter" in otter.missing[0]
+    assert "speaks of Zelda" in zelda.missing[0]
+    assert (marten.status, marten.text) == ("ok", "Jon Pike")
+    assert again.status == "failed"  # and a refused answer is not remembered as one
+    assert len(otter.decisions) == 1  # no other agent need try
+
+
+def test_a_fact_is_not_thought_about_first(root: Path) -> None:
+    writer = next(agent for agent in builtin_agents() if agent.name == "writer")
+    with _Small(["Paris."]) as client:  # one call, not two
+        client.sure = 0.8
+
+        async def call(*_: Any) -> Any:
+            raise AssertionError
+
+        question = "What is the capital of France?"
+        job = Job(
+            writer, "reasoning", question, "text", (), ToolContext(root=root), client.chat, call, str, 4, True
+        )
+        assert asyncio.run(work(job)).text == "Paris."
