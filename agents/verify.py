@@ -72,8 +72,8 @@ def check_answer(
 
 def _says_something(text: str, question: str) -> Check:
     """The question's own words, and no other, are not its answer."""
-    words = [word for word in tokenize(text) if word != "answer"]
-    echoed = len(words) > 1 and set(words) <= set(tokenize(question))
+    words = tokenize(text)
+    echoed = len(words) > 2 and set(words) - {"answer"} <= set(tokenize(question))
     return Check("echo", not echoed, "it only repeats the question" if echoed else "")
 
 

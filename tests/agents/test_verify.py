@@ -38,6 +38,8 @@ def test_numbers_in_a_call_come_from_the_question() -> None:
     assert failed(wrong, question) == ["arguments"]
     echo = Attempt("12", [("tool:calculate", "12 = 12")], [("calculate", {"expression": "12"}, None)], True)
     assert failed(echo, question) == ["arguments"]
+    same = Attempt("12", [("tool:calculate", "12.00 = 12")], [("calculate", {"expression": "12.00"}, None)], True)
+    assert failed(same, question) == ["arguments"]
     assert failed(
         Attempt("1", [("tool:calculate", "1 = 1")], [("calculate", {"expression": "1"}, None)], True)
     ) == ["arguments"]
@@ -57,6 +59,7 @@ def test_an_answer_rests_on_what_was_found() -> None:
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?", evidence=True) == ["evidence"]
     assert failed(Attempt("Ilse Brandt"), "Who painted the gate?") == []
     assert failed(Attempt("the north gate was painted"), "Who painted the north gate?") == ["echo"]
+    assert failed(Attempt("The answer is Peter Quint."), "Which boat belongs to Peter Quint?") == ["echo"]
 
 
 @pytest.mark.parametrize("expression", ["640 * (1 - 0.85)", "640 * 0.15", "640 - 85% * 640", "640 * 0.85"])
