@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pointwork.agents.job import Attempt, Job
 from pointwork.agents.preparing import readable_tables
-from pointwork.agents.readings.wanting import wanted
+from pointwork.agents.readings.wanting import asking, wanted
 from pointwork.agents.verify import GROUNDED
 from pointwork.errors import AgentError, NothingFound
 from pointwork.models import Completion
@@ -61,7 +61,8 @@ _JUDGED = 24
 
 def asks_fact(question: str) -> bool:
     """Whether a question has an answer that somebody could have written down; no explanation, advice or talk."""
-    return bool(_FACT.match(question)) and not _TALK.search(re.sub(r"^.*?\byou (?:know|tell me)\b", "", question))
+    asked = asking(question)
+    return bool(_FACT.match(asked)) and not _TALK.search(re.sub(r"^.*?\byou (?:know|tell me)\b", "", asked))
 
 
 def certainty(completion: Completion) -> float:
@@ -85,17 +86,17 @@ async def believe(job: Job, attempt: Attempt, *, read: bool) -> None:
     known = [(source, text) for source, text in (*job.facts, *attempt.evidence) if source not in _OWN]
     said = " ".join(f"{source} {text}" for source, text in known)
     looked_up = any(source.startswith(_LOOKED_UP) for source, _ in attempt.evidence)
-    if looked_up and (job.small or read):
-        await _met(job, said)
-        if not (read or attempt.computed or set(tokenize(job.text)) & set(tokenize(said))):
-            raise AgentError(f"{who}: what was found speaks of something else")
+    if looked_up and (job.small or read) and (unknown := await strangers(job, said)):
+        why = NothingFound if attempt.computed else AgentError  # of a fact in words the model itself may know
+        raise why(f"{who}: nothing that can be read speaks of {', '.join(unknown)}")
     if not job.small or attempt.computed or attempt.calls or attempt.evidence or not asks_fact(job.text):
         return
     told = job.agent.instructions if _ABOUT_TODAY.search(job.text) else _TODAY.sub("", job.agent.instructions)
     if _says(attempt.text, job.text, f"{told} {said}"):
         return
     if attempt.certainty < KNOWN or wanted(job.text).kind == "id":
-        await _met(job, said)
+        if unknown := await strangers(job, said):
+            raise NothingFound(f"{who}: nothing that can be read speaks of {', '.join(unknown)}")
         raise AgentError(f"{who}: nothing was found that says it, and it is not sure of it itself")
 
 
@@ -103,11 +104,6 @@ def _says(answer: str, question: str, told: str) -> bool:
     """Whether most of what an answer adds to the question stands in a text."""
     added = set(tokenize(answer)) - set(tokenize(question))
     return len(added & set(tokenize(told))) >= max(1.0, GROUNDED * len(added))
-
-
-async def _met(job: Job, said: str) -> None:
-    if unknown := await strangers(job, said):
-        raise NothingFound(f"nothing that can be read speaks of {', '.join(unknown)}")
 
 
 async def strangers(job: Job, said: str) -> list[str]:
@@ -123,22 +119,19 @@ async def strangers(job: Job, said: str) -> list[str]:
 
 def names_in(question: str) -> list[str]:
     """Proper names in the sentence that asks: capitalised words that begin no sentence."""
-    several = sentences(question)
-    asking = [sentence for sentence in several if sentence.rstrip().endswith("?")][-1:] or several[-1:]
+    words = list(_NAME.finditer((sentences(asking(question)) or [""])[-1]))
+    if len(words) > 4 and sum(word[0][0].isupper() for word in words) > 0.75 * len(words):
+        return []  # Written Like A Title
     names: list[str] = []
     end = -2
-    for sentence in asking:
-        words = list(_NAME.finditer(sentence))
-        if len(words) > 4 and sum(word[0][0].isupper() for word in words) > 0.75 * len(words):
-            return []  # Written Like A Title
-        for word in words[1:]:
-            text = re.sub(r"['’]s?$", "", word[0])
-            named = text[0].isupper() and not text.isupper() and text.lower() not in STOP_WORDS | _NO_NAMES
-            if named and word.start() == end + 1 and names:
-                names[-1] += f" {text}"
-            elif named:
-                names.append(text)
-            end = word.end() if named else -2
+    for word in words[1:]:
+        text = re.sub(r"['’]s?$", "", word[0])
+        named = text[0].isupper() and not text.isupper() and text.lower() not in STOP_WORDS | _NO_NAMES
+        if named and word.start() == end + 1 and names:
+            names[-1] += f" {text}"
+        elif named:
+            names.append(text)
+        end = word.end() if named else -2
     return names
 
 

@@ -25,7 +25,7 @@ from pointwork.agents.prompts import (
 )
 from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.readings.wanting import QUANTITY
-from pointwork.agents.spec import Example, Prepared
+from pointwork.agents.spec import FITTING, Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
 from pointwork.errors import AgentError
@@ -53,6 +53,8 @@ async def work(job: Job) -> Attempt:
         prepared = replace(prepared, call=None)
     if prepared.call is None and prepared.background is not None and _computes(job):
         prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
+    if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts:
+        raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
     attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)

@@ -14,8 +14,8 @@ from pointwork.agents.linking import linked_schema
 from pointwork.agents.readings import Reading, moments, sentences, spans, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.wanting import Wanted, wanted
-from pointwork.agents.spec import Example, Prepared, asked_words
+from pointwork.agents.readings.wanting import Wanted, asking, wanted
+from pointwork.agents.spec import FITTING, Example, Prepared, asked_words
 from pointwork.errors import ToolError
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, builtin_tools, passages
@@ -60,9 +60,6 @@ _WRITES = re.compile(
 
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
-
-# ... and so is the best piece of the asked kind, where its sentence fits this well.
-FITTING = 0.75
 
 # A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
 SPEAKS = 0.5
@@ -314,7 +311,7 @@ async def fits_files(text: str, context: ToolContext) -> float:
 async def prepare_files(text: str, context: ToolContext) -> Prepared:
     found = await sentences_about(text, context)
     if not found:
-        return Prepared()
+        return Prepared(fit=0.0)
     want = wanted(text)
     pieces = spans.candidates(text, want, found)
     shown: dict[str, str] = {}
@@ -332,6 +329,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
     return Prepared(
         context=context_shown,
+        fit=found[0].score,
         background=partial(_besides, text, context, found, [piece for _, piece in context_shown]),
         tools=(),
         answer=answer,
@@ -380,7 +378,7 @@ async def prepare_recall(text: str, context: ToolContext) -> Prepared:
 
 
 async def fits_writer(text: str, _: ToolContext) -> float:
-    return 0.85 if _WRITES.search(text) else 0.15
+    return 0.85 if _WRITES.search(asking(text)) else 0.15
 
 
 async def fits_nothing(_: str, __: ToolContext) -> float:

@@ -50,12 +50,18 @@ class Writing:
     asked: str
 
 
+# From here on what was found speaks of what is asked.
+FITTING = 0.75
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What an agent has at hand before a model is asked.
 
     Attributes:
         context: (source, text) pairs to show to the model; they count as evidence.
+        fit: how well the context fits the question; where it is less than ``FITTING``, a small model makes its
+            answer up.
         background: gathers more of the same, where a model that is not small is to be shown what may or may not
             matter.
         tools: the tools for this subtask, their schemas narrowed where the choices are known; None: all of them.
@@ -73,6 +79,7 @@ class Prepared:
     """
 
     context: tuple[tuple[str, str], ...] = ()
+    fit: float = 1.0
     background: Callable[[], Awaitable[Sequence[tuple[str, str]]]] | None = None
     tools: tuple[Tool, ...] | None = None
     call: tuple[str, dict[str, Any]] | None = None

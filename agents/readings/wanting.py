@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from pointwork.agents.readings import lexicon, moments
-from pointwork.text import STOP_WORDS
+from pointwork.text import STOP_WORDS, sentences
 
 MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF|cents?|pence|kronor?|kroner)"
 """Currencies in words."""
@@ -72,6 +72,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("place", r"\bwhere\b"),
 )
 _COMPILED = [(kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _FORMS]
+
+
+def asking(text: str) -> str:
+    """The sentence that asks: the last with a question mark, where there is one; else all."""
+    return next((part for part in reversed(sentences(text)) if part.rstrip().endswith("?")), text)
 
 
 def wanted(question: str) -> Wanted:

@@ -156,8 +156,11 @@ def test_what_an_agent_was_told_it_may_say(root: Path) -> None:
 def test_what_was_found_must_speak_of_whom_the_question_names(root: Path) -> None:
     found = [("file:notes.md:4", "The slipway was repaired in March 2023 by Olsen.")]
     for small, read in ((True, False), (True, True), (False, True)):
-        with pytest.raises(NothingFound, match="speaks of Otter"):
+        with pytest.raises(AgentError, match="speaks of Otter"):
             believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", found), small=small, read=read)
+    counted = [("table:boats.csv", 'SELECT count(*) FROM "boats" count: 3')]
+    with pytest.raises(NothingFound, match="speaks of Zelda"):
+        believed(root, "How many boats does Zelda own?", Attempt("3", counted, computed=True), read=True)
     believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", found), small=False)
     # elsewhere in what can be read is enough: a heading, another file, a row of a table
     believed(root, "Who repaired the slipway of the Teal?", Attempt("Olsen", found))
@@ -171,23 +174,48 @@ def test_a_name_in_a_database_is_known_and_a_text_too_large_to_search_may_hold_i
     found = [("file:notes.md:4", "The slipway was repaired in March 2023 by Olsen.")]
     attempt = Attempt("Olsen", found)
     question = "Did Olsen repair the slipway for Zelda?"
-    with pytest.raises(NothingFound):
+    with pytest.raises(AgentError):
         believed(root, question, attempt)
     with sqlite3.connect(root / "people.db") as database:
         database.execute("create table people (name text)")
         database.execute("insert into people values ('Zelda')")
     believed(root, question, attempt)
     (root / "people.db").unlink()
-    with pytest.raises(NothingFound):
+    with pytest.raises(AgentError):
         believed(root, question, attempt)
     monkeypatch.setattr(passages, "MAX_SEARCHED", 20)
     believed(root, question, attempt)
 
 
-def test_what_was_found_speaks_of_something_else(root: Path) -> None:
-    found = [("file:notes.md:4", "The slipway was repaired in March 2023.")]
-    with pytest.raises(AgentError, match="something else"):
-        believed(root, "When was the crane bought?", Attempt("March 2023", found))
+def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
+    files = next(agent for agent in builtin_agents() if agent.name == "files")
+
+    def answer(question: str, *facts: tuple[str, str], small: bool = True) -> str:
+        async def call(*_: Any) -> Any:
+            raise AssertionError
+
+        with _Small([Step('{"answer": "March 2023"}', times=None)]) as client:
+            context = ToolContext(root=root)
+            job = Job(files, "instant", question, "text", facts, context, client.chat, call, str, 4, small)
+            return asyncio.run(work(job)).text
+
+    with pytest.raises(AgentError, match="fits the question"):
+        answer("When was the crane bought?")
+    assert answer("When was the slipway repaired?") == "March 2023"
+    known = ("memory:m1", "We bought the crane in March 2023.")
+    assert answer("When was the crane bought?", known) == "March 2023"
+    assert answer("When was the crane bought?", small=False) == "March 2023"  # it may say that it is not said
+
+
+def test_a_greeting_before_a_question_is_no_task_for_the_writer(root: Path) -> None:
+    from pointwork.agents.preparing import fits_writer
+
+    def fits(text: str) -> float:
+        return asyncio.run(fits_writer(text, ToolContext(root=root)))
+
+    assert fits("Hello there!") == fits("Write a poem.") > 0.5
+    assert fits("Thank you so far. When was the slipway repaired?") < 0.5
+    assert fits("Hi! How long is the Heron?") < 0.5
 
 
 def test_a_team_on_a_small_model_finds_nothing_rather_than_making_it_up(root: Path) -> None:
