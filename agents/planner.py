@@ -91,7 +91,8 @@ class Planner:
         if self.whole and self.settings.mode == "auto" and not report and _computes(task, len(parts), sure):
             return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
         by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
-        changed = bool(failed) and sure >= ANOTHER and not {(p.text, p.capability) for p in parts} & failed
+        another = NO_FIT if self.small and len(parts) == 1 else ANOTHER  # it would only choose worse
+        changed = bool(failed) and sure >= another and not {(p.text, p.capability) for p in parts} & failed
         # a small model plans no better than rules that found parts
         known = self.small and not report and len(parts) > 1
         if self.settings.mode == "auto" and (by_itself or changed or known):
