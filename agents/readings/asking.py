@@ -58,10 +58,14 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     kind = words[wh].text.lower()
     head = range(wh + 1, min(len(words), wh + (4 if kind in ("which", "what") else 1)))
     behind = [links.get(i, 0.0) * (1.0 if i == wh + 1 else 0.7) for i in head if i != at]
+    if kind == "what" and wh + 1 < len(words) and words[wh + 1].text.lower() in ("do", "does", "did", "will"):
+        behind.append(links.get(len(words) - 1, 0.0))  # what does it *cost*
     score = 1.5 * max(behind, default=0.0)
     text = column.kind == "text"
     if kind in ("who", "whom", "whose", "whoever"):
-        score += 0.8 * (text and links.get(wh, 0.0) > 0) + 0.2 * (text and column == _first_text(view))
+        score += 0.8 * (text and (links.get(wh, 0.0) > 0 or _holds_people(column))) + 0.2 * (
+            text and column == _first_text(view)
+        )
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)
     elif kind == "when" or (kind in ("which", "what") and _says_date(view, wh)):
@@ -69,6 +73,15 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     elif kind == "how" and wh + 1 < len(words):
         score += links.get(wh + 1, 0.0) * (column.kind == "number")
     return score
+
+
+_PERSON = re.compile(r"(?:[A-Z][\w’'.-]*\s+){1,2}[A-Z][\w’'-]+")
+
+
+def _holds_people(column: Column) -> bool:
+    """Whether the values of a column look like names of people: two or three words, each with a capital."""
+    alike = sum(_PERSON.fullmatch(value) is not None for value in column.values)
+    return alike > 0.8 * len(column.values) > 0
 
 
 def _says_date(view: View, wh: int) -> bool:

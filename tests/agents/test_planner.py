@@ -192,3 +192,21 @@ def test_nobody_looks_what_there_is_for_a_plan_that_no_model_is_asked_for() -> N
 
     planner = Planner(ABLE, fits, chat, PlannerSettings(), sources=sources)
     assert asyncio.run(planner.plan("Double the gate")).author == "instant"
+
+
+def test_after_a_failed_step_a_small_model_is_not_asked_for_what_rules_have() -> None:
+    task = "Who owns the gate?"
+
+    async def weakly(_: str) -> Mapping[str, float]:
+        return {"math": 0.0, "lookup": 0.9, "write": 0.15}
+
+    def again(small: bool, *replies: Any) -> Plan:
+        with ScriptedClient([json.dumps(reply) for reply in replies]) as client:
+            able = {**ABLE, "write": "write anything"}
+            planner = Planner(able, weakly, client.chat, PlannerSettings(), small)
+            report = f"Known: nothing. Open: {task}"
+            return asyncio.run(planner.plan(task, report=report, failed=frozenset({(task, "lookup")})))
+
+    assert [subtask.capability for subtask in again(True).subtasks] == ["write"]
+    planned = {"subtasks": [{"task": task, "capability": "write", "answer": "text"}]}
+    assert again(False, planned).author == "model"

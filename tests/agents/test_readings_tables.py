@@ -102,3 +102,13 @@ def test_a_reading_never_fails_and_names_only_what_is_there(question: str, root:
         table = reading.arguments["table"]
         for key in ("where_column", "and_column", "also_column", "group_by", "order_by"):
             assert reading.arguments.get(key, "") in columns[table] | {""}
+
+
+def test_who_asks_for_people_and_what_it_costs_for_a_price(tmp_path: Path) -> None:
+    (tmp_path / "repairs.csv").write_text(
+        "job,customer,clock,smith,price_eur\nR-1,Nora Feldmann,tall clock,Ines Marlow,18\n"
+        "R-2,Maud Ellery,kitchen clock,Tobias Renn,24.5\nR-3,Jo Hale,alarm clock,Ines Marlow,12\n"
+    )
+    (tmp_path / "parts.csv").write_text("sku,name,shelf,unit_price_eur\nSD-05,brass hand,A1,44\nSD-06,dial,B2,31\n")
+    assert answer("who repaired the clock of Maud Ellery?", tmp_path) == "Tobias Renn"
+    assert answer("what does a brass hand cost", tmp_path).startswith("44")
