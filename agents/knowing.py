@@ -24,7 +24,8 @@ from pointwork.tools.catalog import MAX_TEXTS, TableInfo, texts_of
 KNOWN = 0.6
 
 _FACT = re.compile(
-    r"^\W*(?:(?:and|so|please|tell\s+me|do\s+you\s+know|can\s+you\s+tell\s+me)\W+)*(?:"
+    r"^\W*(?:(?:hello|hi|and|so|please|tell\s+me|do\s+you\s+know|(?:can|could|would|will)\s+you\s+(?:please\s+)?"
+    r"tell\s+me)\W+)*(?:"
     r"(?:who|whom|whose|when|where|which|how\s+(?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large|long|old|"
     r"many|much|often))\b|"
     r"what\b(?!\s+(?:is|are)\s+(?!(?:the|our|my|this|that|these|those|his|her|its|their)\b)[^?’']*\?*$)|"
@@ -62,7 +63,9 @@ _JUDGED = 24
 def asks_fact(question: str) -> bool:
     """Whether a question has an answer that somebody could have written down; no explanation, advice or talk."""
     asked = asking(question)
-    return bool(_FACT.match(asked)) and not _TALK.search(re.sub(r"^.*?\byou (?:know|tell me)\b", "", asked))
+    return bool(_FACT.match(asked)) and not _TALK.search(
+        re.sub(r"^.*?\byou (?:know|(?:please )?tell me)\b", "", asked)
+    )
 
 
 def certainty(completion: Completion) -> float:
@@ -91,10 +94,13 @@ async def believe(job: Job, attempt: Attempt, *, read: bool) -> None:
         raise why(f"{who}: nothing that can be read speaks of {', '.join(unknown)}")
     if not job.small or attempt.computed or attempt.calls or attempt.evidence or not asks_fact(job.text):
         return
-    told = job.agent.instructions if _ABOUT_TODAY.search(job.text) else _TODAY.sub("", job.agent.instructions)
+    told, today = job.agent.instructions, ""
+    if not _ABOUT_TODAY.search(job.text):
+        told, today = _TODAY.sub("", told), " ".join(_TODAY.findall(told))
     if _says(attempt.text, job.text, f"{told} {said}"):
         return
-    if attempt.certainty < KNOWN or wanted(job.text).kind == "id":
+    copied = (set(tokenize(attempt.text)) - set(tokenize(job.text))) & set(tokenize(today))
+    if attempt.certainty < KNOWN or copied or wanted(job.text).kind == "id":
         if unknown := await strangers(job, said):
             raise NothingFound(f"{who}: nothing that can be read speaks of {', '.join(unknown)}")
         raise AgentError(f"{who}: nothing was found that says it, and it is not sure of it itself")
