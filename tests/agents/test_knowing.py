@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pointwork import Team
+from pointwork import Agent, Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.job import Attempt, Job
 from pointwork.agents.knowing import asks_fact, believe, certainty, names_in
@@ -111,19 +111,23 @@ class _Small(ScriptedClient):
 
 
 def believed(
-    root: Path | None, question: str, attempt: Attempt, *, small: bool = True, read: bool = False, **job: Any
+    root: Path | None,
+    question: str,
+    attempt: Attempt,
+    *,
+    small: bool = True,
+    read: bool = False,
+    agent: Agent | None = None,
+    facts: tuple[tuple[str, str], ...] = (),
 ) -> None:
-    agents = {agent.name: agent for agent in builtin_agents()}
+    asked = agent or next(agent for agent in builtin_agents() if agent.name == "writer")
 
     async def nothing(*_: Any) -> Any:
         raise AssertionError
 
-    given = {"facts": (), "agent": agents["writer"]} | job
     context = ToolContext(root=root)
-    asked = Job(
-        given["agent"], "instant", question, "text", given["facts"], context, nothing, nothing, str, 4, small
-    )
-    asyncio.run(believe(asked, attempt, read=read))
+    job = Job(asked, "instant", question, "text", facts, context, nothing, nothing, str, 4, small)
+    asyncio.run(believe(job, attempt, read=read))
 
 
 def test_a_small_model_says_only_what_it_is_sure_of(root: Path) -> None:

@@ -162,11 +162,12 @@ def test_a_run_that_goes_on_spends_no_more_than_is_left(store: Store) -> None:
 
 
 def test_an_approved_run_has_what_its_caller_has_left_by_then(over_http: Any, store: Store) -> None:
-    poor = caller(KEY, "poor", tokens=1500)
+    most = 1500
+    poor = caller(KEY, "poor", tokens=most)
 
     async def person(_: Any, __: Any) -> types.ElicitResult:
         books = Accounts(store)  # another server over the same store: another run of the caller, meanwhile
-        books.settle(books.grant(poor, Budget()), 0.0, poor.tokens - books.spent(poor)[1] - 10)
+        books.settle(books.grant(poor, Budget()), 0.0, most - books.spent(poor)[1] - 10)
         return types.ElicitResult(action="accept", content={"answer": "approve"})
 
     async def go() -> None:
