@@ -38,7 +38,8 @@ _TALK = re.compile(r"\b(?:you|your|should|could|would|shall)\b", re.IGNORECASE)
 # An agent's instructions may hold what it knows, but the day is no fact about anything.
 _TODAY = re.compile(r"Today is [^.]*\.")
 _ABOUT_TODAY = re.compile(
-    r"\b(?:today|now|tomorrow|yesterday|day|date|this\s+(?:week|month|year))\b", re.IGNORECASE
+    r"\b(?:today|now|tomorrow|yesterday|current|this\s+(?:week|month|year)|(?:day|date|year)\s+is\s+it)\b",
+    re.IGNORECASE,
 )
 
 _NAME = re.compile(r"[^\W\d_][\w’'-]*")
@@ -50,6 +51,7 @@ _NO_NAMES = frozenset(
         *("arabic", "chinese", "dutch", "english", "french", "german", "greek", "hindi", "italian", "japanese"),
         *("korean", "latin", "polish", "portuguese", "russian", "spanish", "swedish", "turkish"),
         *("celsius", "fahrenheit", "kelvin", "mr", "mrs", "ms", "dr"),
+        *STOP_WORDS,
     ]
 )  # fmt: skip
 # Sources of what was looked up, in contrast to what was computed.
@@ -116,6 +118,10 @@ async def strangers(job: Job, said: str) -> list[str]:
     """Names in a question that neither what was found nor anything that can be read mentions."""
     found = set(tokenize(said))
     names = [name for name in names_in(job.text) if not found & set(tokenize(name))]
+    if names and (memory := job.context.memory) is not None:
+        recalled = await asyncio.to_thread(memory.recall, " ".join(names), k=5, thread=job.context.thread)
+        found = set(tokenize(" ".join(item.text for item in recalled.items)))
+        names = [name for name in names if not found & set(tokenize(name))]
     root = job.context.root
     if not names or root is None:
         return names
@@ -132,7 +138,7 @@ def names_in(question: str) -> list[str]:
     end = -2
     for word in words[1:]:
         text = re.sub(r"['’]s?$", "", word[0])
-        named = text[0].isupper() and not text.isupper() and text.lower() not in STOP_WORDS | _NO_NAMES
+        named = text[0].isupper() and not text.isupper() and text.lower() not in _NO_NAMES
         if named and word.start() == end + 1 and names:
             names[-1] += f" {text}"
         elif named:

@@ -66,7 +66,7 @@ def check_answer(
     elif needs_evidence:
         checks.append(Check("evidence", bool(known), "" if known else "it rests on nothing that was found"))
         if known and not attempt.computed:
-            checks.append(grounded(attempt.text, question, [text for _, text in known]))
+            checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))
     return checks
 
 
@@ -118,13 +118,12 @@ def _plain(value: object) -> str:
     """A value as text; a number however it is written: 1 and 1.000."""
     text = str(value).strip()
     try:
-        return f"{float(text):g}"
+        return repr(float(text))
     except ValueError:
         return text
 
 
-def grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
-    """Whether an answer's numbers and most of its words stand in the question or in what was found."""
+def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
     found = set(tokenize(" ".join(evidence))) | set(tokenize(question))
     words = [word for word in tokenize(text) if not word.isdigit()]
     strange = _numbers(text) - _numbers(" ".join([question, *evidence]))

@@ -82,6 +82,7 @@ def test_explanations_advice_and_talk_do_not(question: str) -> None:
         ("What Is The Length Of The Longest Boat?", []),
         ("How warm is it on Monday in Celsius, said in French?", []),
         ("how long is the heron?", []),
+        ("Is She the owner of The Yard?", ["Yard"]),
         ("", []),
     ],
 )
@@ -223,6 +224,16 @@ def test_a_greeting_before_a_question_is_no_task_for_the_writer(root: Path) -> N
     assert fits("Hello there!") == fits("Write a poem.") > 0.5
     assert fits("Thank you so far. When was the slipway repaired?") < 0.5
     assert fits("Hi! How long is the Heron?") < 0.5
+
+
+def test_a_name_that_is_remembered_is_known(root: Path) -> None:
+    question = "How many boats does Zelda own?"
+    with (
+        _Small([Step("3", times=None)]) as client,
+        Team(models={"worker-small": client}, root=root) as team,
+    ):
+        team.memory.add("Zelda is the sister of Jon Pike.", source="note:1")
+        assert not any("speaks of" in line for line in team.run(question).missing)
 
 
 def test_a_team_on_a_small_model_finds_nothing_rather_than_making_it_up(root: Path) -> None:
