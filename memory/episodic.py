@@ -40,6 +40,7 @@ CHUNK = 1000  # characters of a chunk at most
 MAX_TITLE = 300  # characters; a longer first line is no title
 MAX_ID = 64  # characters of an id: the columns' width
 MAX_LABEL = 256  # characters of a thread's or a speaker's name: the columns' width
+_MOST_ROWS = 2**63 - 1  # the largest number that a database takes for a limit
 _BATCH = 5000  # rows per statement; databases limit the number of parameters
 
 _REFUSED = re.compile("[\0\ud800-\udfff]")
@@ -133,7 +134,8 @@ class Episodic:
         Raises:
             UsageError: there is none of that id, or no more.
         """
-        found = self._store.row(select(table).where(table.c.id == item_id, table.c.layer != DELETED))
+        asked = table.c.id == str(item_id)  # a number is no id, and no reason for the database to fail
+        found = self._store.row(select(table).where(asked, table.c.layer != DELETED))
         if found is None:
             raise UsageError(
                 f"memory has no item {item_id!r}; ids come from add, recall and items, and end when it is deleted"
@@ -156,7 +158,8 @@ class Episodic:
     def listing(self, condition: ColumnElement[bool] | None, limit: int | None, offset: int) -> list[Row]:
         """Whole entries (no chunks) in the order they were added."""
         query = select(table).where(*_entries(condition)).order_by(table.c.serial)
-        return list(self._store.rows(query.limit(limit).offset(offset)))
+        most = None if limit is None else min(limit, _MOST_ROWS)
+        return list(self._store.rows(query.limit(most).offset(min(offset, _MOST_ROWS))))
 
     def count(self, condition: ColumnElement[bool] | None = None) -> int:
         """How many entries there are."""

@@ -20,9 +20,10 @@ from pointwork.memory.episodic import MAX_TITLE, Entry
 from pointwork.store import Store
 from pointwork.store.tables import runs, steps
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TOOLS = {"tool", "function"}
-_FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+# Closed by a fence at least as long; one that is not runs to the end (CommonMark).
+_FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def read_file(path: Path, *, trust: str = "user", source: str | None = None) -> list[Entry]:
@@ -74,7 +75,8 @@ def read_run(store: Store, run_id: str) -> list[Entry]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # a mark of the byte order is none of the words
+        # not read_text, which changes line ends; a mark of the byte order is none of the words
+        return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"can not read {path} as UTF-8 text: {error}") from error
 

@@ -41,8 +41,8 @@ class Arm:
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise UsageError("an arm needs a name")
+        if not isinstance(self.name, str) or not self.name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"an arm needs a name, a text; not {self.name!r}")
         if len(self.name) > LONGEST:  # else no decision for it could be stored
             raise UsageError(f"the name of arm {self.name[:40]!r}… has {len(self.name)} characters; {LONGEST} fit")
         object.__setattr__(self, "usd_per_mtok", self._pair("usd_per_mtok", self.usd_per_mtok))

@@ -22,6 +22,7 @@ from pointwork.router.drift import Drift
 from pointwork.router.estimates import Estimates, Sheet, log_cost
 from pointwork.router.features import Features
 from pointwork.router.health import Health
+from pointwork.router.inputs import checked_names
 from pointwork.router.pacing import Pacer
 from pointwork.router.pending import Ledger, Pending
 from pointwork.router.policies.base import Policy, View
@@ -133,6 +134,8 @@ class Core:
         """
         if candidates is None and not exclude:
             return None
+        checked_names(candidates)
+        checked_names(exclude)
         names = self.all_names if candidates is None else candidates
         unknown = [name for name in (*names, *exclude) if name not in self.slots]
         if unknown:

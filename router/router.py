@@ -18,6 +18,7 @@ from pointwork.router.core import Core, as_ints
 from pointwork.router.decisions import Decision, Outcome, is_decision_id
 from pointwork.router.explain import rows_now, rows_of_arms, rows_then
 from pointwork.router.features import Array, as_features, share
+from pointwork.router.inputs import checked_arm, checked_arms, checked_outcome, checked_start
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
@@ -77,8 +78,8 @@ class Router(Versioned):
         cost_weight: float | None = None,
         max_usd: float | None = None,
     ) -> None:
-        if not arms:
-            raise UsageError("a router needs at least one arm")
+        checked_arms(arms)
+        checked_start(name, seed, budget_per_request, settings)
         made = make(policy, policy_options)
         embedder = embedder or text_features()
         core = Core(arms, made, budget_per_request, seed, settings or Settings(), embedder)
@@ -236,9 +237,10 @@ class Router(Versioned):
             source: who says so: ``check``, ``judge``, ``feedback``, ``caller``.
 
         Raises:
-            UsageError: no decision of this router has this id, or it was forgotten.
+            UsageError: no decision of this router has this id, or it was forgotten; no outcome was given.
             StoreError: the source is too long for the store; nothing was learnt.
         """
+        checked_outcome(outcome)
         with self._lock:
             pending = self._find(decision_id)
             if self._link is not None:
@@ -272,8 +274,9 @@ class Router(Versioned):
         """Add an arm; what it is worth is first guessed from arms of like price and description.
 
         Raises:
-            UsageError: the name is taken.
+            UsageError: the name is taken, or it is no arm.
         """
+        checked_arm(arm)
         with self._lock:
             self._core.add_arm(arm)
             if self._link is not None:

@@ -51,3 +51,6 @@ class Settings:
             value = getattr(self, name)
             if not (isinstance(value, int | float) and math.isfinite(value) and low <= value <= high):
                 raise UsageError(f"router setting {name} must be between {low:g} and {high:g}, not {value!r}")
+        for name in ("screen", "pending"):
+            if not isinstance(getattr(self, name), int):
+                raise UsageError(f"router setting {name} must be a whole number, not {getattr(self, name)!r}")

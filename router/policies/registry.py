@@ -28,6 +28,10 @@ def make(policy: str | Policy, options: Mapping[str, object] | None = None) -> P
         UsageError: no policy has this name, or it does not know an option.
     """
     if not isinstance(policy, str):
+        if not callable(getattr(policy, "propose", None)):
+            raise UsageError(
+                f"{policy!r} is no policy, nor the name of one; there are {', '.join(sorted(POLICIES))}"
+            )
         return policy
     if policy not in POLICIES:
         raise UsageError(f"no policy is called {policy!r}; there are {', '.join(sorted(POLICIES))}")

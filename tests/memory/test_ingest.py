@@ -202,3 +202,40 @@ def test_a_byte_order_mark_hides_no_heading(tmp_path: Path) -> None:
     memory = Memory()
     memory.ingest(path)
     assert by_source(memory) == {f"{path}#Harbour": "# Harbour\nOpen from 7.\n"}
+
+
+def test_what_is_read_is_kept_to_the_letter(tmp_path: Path) -> None:
+    text = "# Harbour #\r\nOpen from 7.\r\n```\r\n# no heading\r\n```\r\n## Ferry\r\nAt 9:40.\rOr later.\r\n"
+    (tmp_path / "guide.md").write_bytes(text.encode())
+    (tmp_path / "notes.txt").write_bytes(text.encode())
+    memory = Memory()
+    parts = [memory.read(i) for i in memory.ingest(tmp_path / "guide.md")]
+    assert "".join(parts) == text
+    assert [item.title for item in memory.items()] == ["Harbour", "Harbour / Ferry"]
+    (whole,) = memory.ingest(tmp_path / "notes.txt")
+    assert memory.read(whole) == text
+
+
+@pytest.mark.parametrize(
+    "fenced",
+    [
+        "````\n```\n# no heading\n```\n# nor this\n````\n# Ferry\n",
+        "  ~~~ python\n# no heading\n  ~~~~\n# Ferry\n",
+        "```one line``` of code\n# Ferry\n",
+        "# Ferry\n```\n# a fence that is never closed\n",
+    ],
+)
+def test_code_fences_of_all_sorts(tmp_path: Path, fenced: str) -> None:
+    (tmp_path / "guide.md").write_text(fenced)
+    memory = Memory()
+    memory.ingest(tmp_path / "guide.md")
+    assert [item.title for item in memory.items() if item.title != "guide"] == ["Ferry"]
+
+
+def test_odd_numbers_for_ids_and_limits() -> None:
+    memory = Memory()
+    item = memory.add("The gate is green.", source="note:1")
+    assert [found.id for found in memory.items(limit=10**30)] == [item]
+    assert memory.items(offset=10**30) == []
+    with pytest.raises(UsageError, match="no item"):
+        memory.read(7)  # pyright: ignore[reportArgumentType]

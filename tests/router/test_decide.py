@@ -4,6 +4,7 @@ import math
 import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -248,3 +249,37 @@ def test_features_of_any_length_keep_their_direction():
     near, far = (router.decide(features=np.array([3.0, 4.0]) * size) for size in (1.0, 1e300))
     contexts = [router._core.ledger.by_id[each.id].context for each in (near, far)]  # pyright: ignore[reportPrivateUsage]
     np.testing.assert_allclose(contexts[0][:3], contexts[1][:3])  # what follows is the state of the arm
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Router("ab"),  # pyright: ignore[reportArgumentType]
+        lambda: Router(None),  # pyright: ignore[reportArgumentType]
+        lambda: Router(["a", "b"]),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], seed="a"),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], seed=1.5),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], policy=5),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], budget_per_request="x"),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], name=5),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], settings={"screen": 4}),  # pyright: ignore[reportArgumentType]
+        lambda: Settings(screen=2.5),  # pyright: ignore[reportArgumentType]
+        lambda: Arm(5),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).add_arm("c"),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).decide("x", candidates="a"),
+        lambda: Router([Arm("a")]).decide("x", candidates=5),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).decide("x", exclude="a"),
+    ],
+)
+def test_the_wrong_kind_of_thing_is_a_usage_error(wrong: Callable[[], object]) -> None:
+    with pytest.raises(UsageError):
+        wrong()
+
+
+def test_what_is_no_outcome_leaves_the_router_as_it_was(tmp_path: Path) -> None:
+    router = Router([Arm("a"), Arm("b")])
+    decision = router.decide("x")
+    with pytest.raises(UsageError, match="no Outcome"):
+        router.learn(decision.id, "good")  # pyright: ignore[reportArgumentType]
+    router.save(tmp_path / "r")  # it was kept among the pending ones, and saving failed from then on
+    router.learn(decision.id, Outcome(quality=1.0))
