@@ -60,6 +60,8 @@ def _from_store(store: Store, run_id: str) -> Taint:
             taint.saw_private(call["tool"], text, call["arguments"])
         if kinds.get("untrusted"):
             taint.saw_untrusted(call["tool"], text)
+        if not kinds.get("private") and not kinds.get("untrusted"):
+            taint.saw_other(text, call["arguments"])
         if kinds.get("effect"):
             taint.written |= names(call["arguments"])
         if cast(dict[str, Any], kinds.get("carried") or {}).get("unasked"):

@@ -96,11 +96,15 @@ class Taint:
         if "untrusted-source" in tool.labels:
             self.saw_untrusted(tool.name, text)
         if not tool.labels & {"reads-private", "untrusted-source"}:
-            # what is computed of a secret is one too
-            if _unasked_piece(list(carried.strings(arguments or {})), self, self.unasked):
-                self.unasked = (self.unasked + "\n" + text)[-_KEPT:]
-            else:
-                self.other_text = (self.other_text + "\n" + text.lower())[-_KEPT:]
+            self.saw_other(text, arguments)
+
+    def saw_other(self, text: str, arguments: Mapping[str, Any] | None = None) -> None:
+        """A tool that reads nothing private and nothing of outsiders said something."""
+        # what is computed of a secret is one too
+        if _unasked_piece(list(carried.strings(arguments or {})), self, self.unasked):
+            self.unasked = (self.unasked + "\n" + text)[-_KEPT:]
+        else:
+            self.other_text = (self.other_text + "\n" + text.lower())[-_KEPT:]
 
     def saw_private(self, source: str, text: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Private data came in, from a tool that was called so."""

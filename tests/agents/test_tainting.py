@@ -105,3 +105,16 @@ def test_a_run_that_goes_on_elsewhere_still_knows_whose_file_it_has_read(databas
     taint = taint_of(database, "b")
     assert taint.private
     assert taint.untrusted
+
+
+def test_what_other_tools_said_is_known_elsewhere_too(database: Store) -> None:
+    plain = Tool("measure", "Measure a thing.", PATH, reading, labels=frozenset())
+    play(database, "m", (plain, "the quay"), (READ, "salaries.csv"), (plain, "salaries"))
+    here = taint_of(database, "m")
+    tainting._known.clear()  # pyright: ignore[reportPrivateUsage]
+    there = taint_of(database, "m")
+    assert there is not here
+    assert "what stands in the quay" in here.other_text
+    assert "what stands in the quay" in there.other_text
+    # what is computed of what was read is not clean for having been computed before a restart
+    assert ("salaries" in there.unasked) == ("salaries" in here.unasked)
