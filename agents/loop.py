@@ -61,7 +61,7 @@ async def work(job: Job) -> Attempt:
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
     if prepared.writing is not None:
         await write_program(job, prepared.writing, job.agent.tools[0], attempt)
-    elif prepared.answer and job.mode == "instant" and job.sure <= 0:
+    elif prepared.answer and job.sure <= 0:  # no mode of a small model finds a better one
         attempt.text = prepared.answer
         holding = [piece for piece in prepared.context if prepared.answer in piece[1]]
         attempt.evidence = holding or attempt.evidence[:1]

@@ -374,7 +374,9 @@ async def fits_recall(text: str, context: ToolContext) -> float:
 
 async def prepare_recall(text: str, context: ToolContext) -> Prepared:
     items = await _remembered(text, context, 5)
-    return Prepared(context=tuple(items), tools=() if items else None)
+    words = asked_words(text)
+    fit = 1.0 if _REMEMBERS.search(text) else max((_share(words, item) for _, item in items), default=1.0)
+    return Prepared(context=tuple(items), fit=fit, tools=() if items else None)
 
 
 async def fits_writer(text: str, _: ToolContext) -> float:

@@ -215,6 +215,35 @@ def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
     assert answer("When was the crane bought?", small=False) == "March 2023"  # it may say that it is not said
 
 
+@pytest.mark.parametrize("mode", ["instant", "reasoning", "agentic"])
+def test_what_the_words_say_outright_is_taken_in_any_mode(root: Path, mode: Any) -> None:
+    files = next(agent for agent in builtin_agents() if agent.name == "files")
+
+    async def call(*_: Any) -> Any:
+        raise AssertionError
+
+    with _Small([]) as client:  # no model is asked
+        context = ToolContext(root=root)
+        job = Job(files, mode, "Who repaired the slipway?", "text", (), context, client.chat, call, str, 4, True)
+        assert asyncio.run(work(job)).text == "Olsen"
+
+
+def test_what_is_remembered_must_fit_too(root: Path) -> None:
+    from pointwork.agents.preparing import prepare_recall
+    from pointwork.memory import Memory
+
+    memory = Memory()
+    memory.add("Who repaired the mast?\nOlsen", source="run:1")
+    context = ToolContext(root=root, memory=memory)
+
+    def fit(question: str) -> float:
+        return asyncio.run(prepare_recall(question, context)).fit
+
+    assert fit("Who repaired the mast?") == 1.0
+    assert fit("When was the wheel repaired?") < 0.75
+    assert fit("What did I say about the mast before?") == 1.0  # it asks for what was said, whatever its words
+
+
 def test_a_greeting_before_a_question_is_no_task_for_the_writer(root: Path) -> None:
     from pointwork.agents.preparing import fits_writer
 
