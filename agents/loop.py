@@ -24,7 +24,7 @@ from pointwork.agents.prompts import (
     tools_text,
 )
 from pointwork.agents.readings.finishing import finishing
-from pointwork.agents.readings.wanting import QUANTITY
+from pointwork.agents.readings.wanting import QUANTITY, asks_fact
 from pointwork.agents.spec import FITTING, Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
@@ -81,7 +81,7 @@ async def work(job: Job) -> Attempt:
 
 def _by_heart(job: Job, prepared: Prepared) -> bool:
     """A fact that a small model knows or not: thinking about it makes it sure of what it then makes up."""
-    return job.small and not job.agent.tools and not prepared.context and knowing.asks_fact(job.text)
+    return job.small and not job.agent.tools and not prepared.context and asks_fact(job.text)
 
 
 async def _in_asked_form(job: Job, attempt: Attempt) -> None:

@@ -14,7 +14,7 @@ from pointwork.agents.linking import linked_schema
 from pointwork.agents.readings import Reading, moments, sentences, spans, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.wanting import Wanted, asking, wanted
+from pointwork.agents.readings.wanting import Wanted, asks_words, wanted
 from pointwork.agents.spec import FITTING, Example, Prepared, asked_words
 from pointwork.errors import ToolError
 from pointwork.text import tokenize
@@ -51,12 +51,6 @@ _REMEMBERS = re.compile(
     r"(?:i|we) (?:said|told|asked|mentioned)|my (?:name|favou?rite))\b",
     re.IGNORECASE,
 )
-_WRITES = re.compile(
-    r"^\W*(?:please\s+)?(?:write|draft|compose|rewrite|rephrase|translate|summari[sz]e|explain|describe|"
-    r"tell me (?:a|about)|hello|hi|hey|thanks?|say|suggest|imagine|create|invent|greet)\b",
-    re.IGNORECASE,
-)
-
 
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
@@ -380,7 +374,7 @@ async def prepare_recall(text: str, context: ToolContext) -> Prepared:
 
 
 async def fits_writer(text: str, _: ToolContext) -> float:
-    return 0.85 if _WRITES.search(asking(text)) else 0.15
+    return 0.85 if asks_words(text) else 0.15
 
 
 async def fits_nothing(_: str, __: ToolContext) -> float:

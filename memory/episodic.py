@@ -134,7 +134,7 @@ class Episodic:
         Raises:
             UsageError: there is none of that id, or no more.
         """
-        asked = table.c.id == str(item_id)  # a number is no id, and no reason for the database to fail
+        asked = table.c.id == str(item_id)  # of another type the database would fail
         found = self._store.row(select(table).where(asked, table.c.layer != DELETED))
         if found is None:
             raise UsageError(

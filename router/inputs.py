@@ -1,7 +1,7 @@
 """Checks of what callers hand in, so that the wrong kind of thing is a UsageError and changes nothing."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, SupportsFloat, cast
 
 from pointwork.errors import UsageError
@@ -12,9 +12,9 @@ from pointwork.router.settings import Settings
 
 def checked_arms(arms: object) -> None:
     """Raise a UsageError for what is no list of arms, or an empty one."""
-    if isinstance(arms, str) or not isinstance(arms, Iterable) or not arms:
+    if isinstance(arms, str) or not isinstance(arms, Collection) or not arms:
         raise UsageError(f"a router needs at least one arm, in a list; not {arms!r}")
-    for arm in cast(Iterable[object], arms):
+    for arm in cast(Collection[object], arms):
         checked_arm(arm)
 
 
@@ -32,7 +32,7 @@ def checked_outcome(outcome: object) -> None:
 
 def checked_names(names: object) -> None:
     """Raise a UsageError for what is no list of names; a text alone is not one of its letters."""
-    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+    if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
         raise UsageError(f"names of arms belong in a list: {names!r}")
 
 
@@ -46,5 +46,5 @@ def checked_start(name: object, seed: Any, budget: object, settings: object) -> 
         operator.index(seed)
     except TypeError as error:
         raise UsageError(f"a seed is a whole number from 0, not {seed!r}") from error
-    if budget is not None and (isinstance(budget, str) or not isinstance(budget, SupportsFloat)):
+    if budget is not None and not isinstance(budget, SupportsFloat):
         raise UsageError(f"budget_per_request is US dollars, or None, not {budget!r}")

@@ -48,9 +48,8 @@ class Settings:
             "pending": (1, math.inf),
         }
         for name, (low, high) in bounds.items():
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and math.isfinite(value) and low <= value <= high):
-                raise UsageError(f"router setting {name} must be between {low:g} and {high:g}, not {value!r}")
-        for name in ("screen", "pending"):
-            if not isinstance(getattr(self, name), int):
-                raise UsageError(f"router setting {name} must be a whole number, not {getattr(self, name)!r}")
+            value, whole = getattr(self, name), isinstance(low, int)
+            kind = int if whole else int | float
+            if not (isinstance(value, kind) and math.isfinite(value) and low <= value <= high):
+                what = "a whole number " if whole else ""
+                raise UsageError(f"router setting {name} must be {what}between {low:g} and {high:g}, not {value!r}")

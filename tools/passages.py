@@ -3,6 +3,7 @@
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -199,18 +200,15 @@ def idf(root: Path, token: str) -> float:
     return _index_of(root).ranking.idf(token)
 
 
-def holds(root: Path, token: str) -> bool:
-    """Whether a stemmed word stands in a passage of the root, in its heading or in the name of its file."""
-    index = _index_of(root)
-    with index.lock:
-        _refresh(root, index)
-        return index.ranking.holds(token)
+def held(root: Path, words: Collection[str]) -> set[str]:
+    """Those of some stemmed words that stand in a passage of the root, in its heading or in the name of its file.
 
-
-def complete(root: Path) -> bool:
-    """Whether ``search`` sees all of the root's texts, none too large for it and none above its number."""
+    All of them where not all texts were read, some being too large or too many.
+    """
     index = _index_of(root)
     with index.lock:
         _refresh(root, index)
         total = sum(len(passages) for _, _, passages in index.files.values())
-    return total < MAX_PASSAGES and all(entry.size <= MAX_SEARCHED for entry in paths.walk(root))
+        if total >= MAX_PASSAGES or any(size > MAX_SEARCHED for _, size, _ in index.files.values()):
+            return set(words)
+        return {word for word in words if index.ranking.holds(word)}

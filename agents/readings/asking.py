@@ -3,6 +3,7 @@
 import re
 
 from pointwork.agents.readings.linking import is_key, name_stems
+from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
 
@@ -63,9 +64,8 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     score = 1.5 * max(behind, default=0.0)
     text = column.kind == "text"
     if kind in ("who", "whom", "whose", "whoever"):
-        score += 0.8 * (text and (links.get(wh, 0.0) > 0 or _holds_people(column))) + 0.2 * (
-            text and column == _first_text(view)
-        )
+        people = links.get(wh, 0.0) > 0 or _holds_people(column)
+        score += 0.8 * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)
     elif kind == "when" or (kind in ("which", "what") and _says_date(view, wh)):
@@ -75,12 +75,9 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     return score
 
 
-_PERSON = re.compile(r"(?:[A-Z][\w’'.-]*\s+){1,2}[A-Z][\w’'-]+")
-
-
 def _holds_people(column: Column) -> bool:
-    """Whether the values of a column look like names of people: two or three words, each with a capital."""
-    alike = sum(_PERSON.fullmatch(value) is not None for value in column.values)
+    """Whether the values of a column look like names of people."""
+    alike = sum(is_person(value) for value in column.values)
     return alike > 0.8 * len(column.values) > 0
 
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings.names import as_person, names
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.agents.readings.sentences import Sentence, holds, stems_of
 from pointwork.agents.readings.wanting import MONEY, Wanted
 from pointwork.text import STOP_WORDS, tokenize
 
-_NAME = re.compile(
-    r"(?:\b(?:Dr|Mr|Mrs|Ms|Prof|Captain|Professor)\.?\s+)?\b[A-Z][\w’'-]*[a-z](?:\s+(?:(?:de|van|von|der|la|le|di|da)\s+)?[A-Z][\w’'-]*[a-z])*"
-)
 _CLOCK = re.compile(
     r"\b\d{1,2}[:.]\d{2}\b(?:\s*[ap]\.?m\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b", re.I
 )
@@ -28,9 +26,6 @@ _MONEY = re.compile(rf"[$€£]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s*{MON
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*(?:%|per\s?cent)|\b(?:half|a third|a quarter|two thirds)\b")
 _BARE = re.compile(r"(?<![\w.,:])\d[\d,]*(?:\.\d+)?(?=\s*(?:[,;.]\s|[,;.]?$|and\b|or\b))")
 _WEEKDAY = re.compile(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s?\b")
-_INSTITUTION = re.compile(
-    r"\b(?:House|Street|Road|Lane|Hall|Room|Cup|Prize|School|Trust|Hotel|Inn|Museum|Church|Bridge|Square|Ltd|Co|Mutual)$"
-)
 _DATE_RANGE = re.compile(
     rf"\b\d{{1,2}}\s+(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?\s+(?:to|until|till|and|through|-|–)\s+\d{{1,2}}\s+"
     rf"(?:{MONTHS_PATTERN})\b(?:\s+\d{{4}})?",
@@ -49,9 +44,6 @@ _PLACE = re.compile(
 )
 _ID = re.compile(r"\b(?=[\w/-]*\d)(?:[A-Z]{1,6}[-/ ]?\d[\w/-]*|\d[\d-]*-\d+|\+?\d{2,4}(?:[ /-]\d{2,})+|\d{3,})\b")
 _PRONOUN = re.compile(r"\b(?:he|she|his|her|they|their|him|them)\b", re.I)
-_CAPITAL_START = re.compile(
-    r"^(?:The|A|An|In|On|At|It|Its|He|She|They|We|If|When|Since|Until|For|From|After|Before|There|This|That|Nobody|Who|Every|Each|All|No|Not|And|But|Or|So|As|By|To|With|Of|Our|Their|His|Her|You|Your|Please|Only|Groups?|Residents?)\b"
-)
 
 
 Piece = tuple[str, int, int, float]
@@ -196,7 +188,7 @@ def _all(pattern: re.Pattern[str], text: str, fit: float = 1.0) -> list[Piece]:
 
 
 def _persons(text: str) -> list[Piece]:
-    return [(m[0], m.start(), m.end(), _as_person(text, m)) for m in _names(text)]
+    return [(m[0], m.start(), m.end(), as_person(text, m)) for m in names(text)]
 
 
 def _weekdays(text: str) -> list[Piece]:
@@ -245,45 +237,6 @@ def _spelled_unit(name: str) -> str:
     return {"kmh": "km/h", "s": "seconds", "ms": "milliseconds", "min": "minutes", "m": "metres", "c": "degC"}.get(
         last, last
     )
-
-
-def _as_person(text: str, match: re.Match[str]) -> float:
-    """How likely a name is a person's: two words, no article before it, not called House or Street."""
-    fit = 1.0 if " " in match[0] else 0.7
-    if _INSTITUTION.search(match[0]) or re.search(r"\b(?:the|in|at|from|to|of the)\s+$", text[: match.start()]):
-        fit *= 0.5
-    return fit
-
-
-def _names(text: str) -> list[re.Match[str]]:
-    found: list[re.Match[str]] = []
-    for match in _NAME.finditer(text):
-        first = match.start() == 0 or text[: match.start()].rstrip().endswith((".", ":", "!", "?"))
-        if first and (" " not in match[0] or _CAPITAL_START.match(match[0])):
-            continue
-        if match[0].lower() in _MONTHS | _DAYS | STOP_WORDS or match[0].split()[-1].lower() in STOP_WORDS:
-            continue
-        found.append(match)
-    return found
-
-
-_MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-)
-_DAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 
 
 def _dates(text: str, kind: str) -> list[Piece]:

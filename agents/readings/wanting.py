@@ -74,9 +74,42 @@ _FORMS: tuple[tuple[str, str], ...] = (
 _COMPILED = [(kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _FORMS]
 
 
+_FACT = re.compile(
+    r"^\W*(?:(?:hello|hi|and|so|please|tell\s+me|do\s+you\s+know|(?:can|could|would|will)\s+you\s+(?:please\s+)?"
+    r"tell\s+me)\W+)*(?:"
+    r"(?:who|whom|whose|when|where|which|how\s+(?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large|long|old|"
+    r"many|much|often))\b|"
+    r"what\b(?!\s+(?:is|are)\s+(?!(?:the|our|my|this|that|these|those|his|her|its|their)\b)[^?’']*\?*$)|"
+    r"(?:is|are|was|were|does|do|did|has|have|had|can|may|must|will)\b)",
+    re.IGNORECASE,
+)
+# Advice and talk: nothing that could be looked up.
+_TALK = re.compile(r"\b(?:you|your|should|could|would|shall)\b", re.IGNORECASE)
+
+_WRITES = re.compile(
+    r"^\W*(?:please\s+)?(?:write|draft|compose|rewrite|rephrase|translate|summari[sz]e|explain|describe|"
+    r"tell me (?:a|about)|say|suggest|imagine|create|invent|greet)\b",
+    re.IGNORECASE,
+)
+_GREETS = re.compile(r"^\W*(?:please\s+)?(?:hello|hi|hey|thanks?)\b", re.IGNORECASE)
+
+
 def asking(text: str) -> str:
-    """The sentence that asks: the last with a question mark, where there is one; else all."""
-    return next((part for part in reversed(sentences(text)) if part.rstrip().endswith("?")), text)
+    """The sentence that asks: the last with a question mark, where there is one; else the last."""
+    parts = sentences(text)
+    return next((part for part in reversed(parts) if part.rstrip().endswith("?")), parts[-1] if parts else "")
+
+
+def asks_fact(text: str) -> bool:
+    """Whether a text asks what somebody could have written down; no explanation, advice or talk."""
+    asked = asking(text)
+    talk = _TALK.search(re.sub(r"^.*?\byou (?:know|(?:please )?tell me)\b", "", asked))
+    return bool(_FACT.match(asked)) and not talk and not _WRITES.match(text)
+
+
+def asks_words(text: str) -> bool:
+    """Whether a text asks for words to be made: to write, explain or translate, or to answer a greeting."""
+    return bool(_WRITES.match(text)) or (bool(_GREETS.match(text)) and not asks_fact(text))
 
 
 def wanted(question: str) -> Wanted:

@@ -13,8 +13,9 @@ import pytest
 from pointwork import Agent, Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.job import Attempt, Job
-from pointwork.agents.knowing import asks_fact, believe, certainty, names_in
+from pointwork.agents.knowing import believe, certainty, names_in
 from pointwork.agents.loop import work
+from pointwork.agents.readings.wanting import asks_fact
 from pointwork.errors import AgentError, NothingFound
 from pointwork.models import ChatRequest, Completion, ScriptedClient, Step
 from pointwork.tools import ToolContext, passages
@@ -63,6 +64,7 @@ def test_what_asks_for_a_fact(question: str) -> None:
         "Why is the sky blue?",
         "Explain where rain comes from.",
         "What do you think of the plan?",
+        "Translate this into German. Where is the station?",
     ],
 )
 def test_explanations_advice_and_talk_do_not(question: str) -> None:
@@ -251,6 +253,8 @@ def test_a_greeting_before_a_question_is_no_task_for_the_writer(root: Path) -> N
         return asyncio.run(fits_writer(text, ToolContext(root=root)))
 
     assert fits("Hello there!") == fits("Write a poem.") > 0.5
+    assert fits("Hi! How are you?") > 0.5
+    assert fits("Translate this into German. Where is the station?") > 0.5
     assert fits("Thank you so far. When was the slipway repaired?") < 0.5
     assert fits("Hi! How long is the Heron?") < 0.5
 
