@@ -50,8 +50,13 @@ class Arm:
             object.__setattr__(self, "expected_tokens", self._pair("expected_tokens", self.expected_tokens))
         object.__setattr__(self, "capabilities", tuple(self.capabilities))
         object.__setattr__(self, "tags", tuple(self.tags))
-        if not (math.isfinite(self.expected_seconds) and self.expected_seconds > 0):
+        try:
+            seconds = float(self.expected_seconds)
+        except (TypeError, ValueError, OverflowError):
+            seconds = math.nan
+        if not 0 < seconds <= _MOST:
             raise UsageError(f"arm {self.name!r}: expected_seconds must be above 0, not {self.expected_seconds!r}")
+        object.__setattr__(self, "expected_seconds", seconds)
         if self.context_tokens is not None and self.context_tokens < 1:
             raise UsageError(f"arm {self.name!r}: context_tokens must be at least 1, not {self.context_tokens!r}")
 

@@ -1,7 +1,7 @@
 """What one request asks for, and what was thought of its candidates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
@@ -12,6 +12,9 @@ from pointwork.errors import UsageError
 from pointwork.router.decisions import MOST
 from pointwork.router.estimates import Sheet
 from pointwork.router.policies.base import best_of
+
+# What a request can ask for in place of the router's own, and where ``Ask`` has it.
+MODES = {"quality_floor": "least", "cost_weight": "weight", "max_usd": "most"}
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
@@ -38,13 +41,19 @@ class Ask:
         """Whether the budget per request prices cost."""
         return self.least is None and self.weight is None
 
+    @property
+    def said(self) -> dict[str, float]:
+        """What is asked for, by the names of ``MODES``."""
+        values = {mode: getattr(self, name) for mode, name in MODES.items()}
+        return {mode: value for mode, value in values.items() if value is not None}
+
 
 @dataclass(slots=True)
 class Judged:
     """The candidates of one decision and what was thought of them: arrays over the n candidates.
 
     ``inner``: the shared block of the contexts; ``state``: (n, STATE); ``table``: columns as ``decisions.COLUMNS``;
-    ``sheet``: contexts and widths, until the next decision.
+    ``sheet``: contexts and widths, until the next decision; ``ask``: what the request asks for.
     """
 
     slots: Slots
@@ -54,6 +63,7 @@ class Judged:
     table: Array
     sheet: Sheet
     probabilities: Array
+    ask: Ask
 
 
 def asked(remaining: float, least: float | None, weight: float | None, most: float | None) -> Ask:
@@ -71,7 +81,23 @@ def asked(remaining: float, least: float | None, weight: float | None, most: flo
             raise UsageError(
                 f"{name} must be a number from 0{' to 1' if top == 1.0 else ''}, not {repr(value)[:80]}"
             )
-    return Ask(remaining, least, weight, most)
+    floats = (None if value is None else float(value) for value in (least, weight, most))
+    return Ask(remaining, *floats)
+
+
+def asked_over(mine: Ask, remaining: float, own: Mapping[str, float | None]) -> Ask:
+    """What a request asks for: its own where it says something, else the router's.
+
+    Args:
+        mine: the router's. remaining: share of the run's budget that is left. own: by the names of ``MODES``.
+
+    Raises:
+        UsageError: two modes at once, or a number out of its range.
+    """
+    least, weight, most = (own.get(mode) for mode in MODES)
+    if least is None and weight is None:
+        least, weight = mine.least, mine.weight
+    return asked(remaining, least, weight, mine.most if most is None else most)
 
 
 def capped(most: float, cost: Array, scores: Array, target: Array, floor: Array) -> tuple[Array, Array]:

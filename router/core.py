@@ -95,6 +95,7 @@ class Core:
         """Bring what is derived from the list of arms up to date."""
         self.all_slots: Slots = np.flatnonzero(np.array(self.active))
         self.all_names = self._names(self.all_slots)
+        self.expected_usd = [arm.expected_usd for arm in self.arms]  # each decision asks for one
         self._everyone = len(self.all_slots) == len(self.arms)
         self._sheet = None
         self._vectors = np.asarray(self.embedder.embed([arm.words for arm in self.arms]), np.float64)
@@ -188,7 +189,7 @@ class Core:
         if bonus is not sheet.bonus:
             sheet.bonus[:] = bonus
         sheet.score[:] = scores
-        return Judged(slots, names, inner, state, sheet.table.copy().T, sheet, probabilities)
+        return Judged(slots, names, inner, state, sheet.table.copy().T, sheet, probabilities, ask)
 
     def _filled(self, some: Slots | None, inner: Array, state: Array) -> Sheet:
         """Contexts and predictions of some candidates, or of all."""
@@ -280,6 +281,7 @@ class Core:
             table,
             self.health.names(judged.slots),
             self.pacer.weight,
+            judged.ask,
         )
         context, estimates, width = sheet.contexts[index].copy(), self.estimates, sheet.width.item(index)
         mean, logged_cost, logged_seconds, cost, *_ = table[index].tolist()
@@ -299,6 +301,7 @@ class Core:
             None,
             True,
             decision,
+            self.expected_usd[slot],
         )
         self.note(decision.id, pending, now)
         return decision, pending
@@ -374,9 +377,10 @@ class Core:
     def reprice(self, arm: Arm) -> None:
         """Take over new properties of a known arm; where its price changed, predicted costs follow at once."""
         slot = self.slots[arm.name]
+        before, self.expected_usd[slot] = self.expected_usd[slot], arm.expected_usd
         self.arms[slot] = arm
-        if self._estimates is not None:
-            self._estimates.prior[slot, 1] = log_cost(arm.expected_usd)
+        if self._estimates is not None:  # not put there anew: it has followed what was learnt of changes
+            self._estimates.prior[slot, 1] += log_cost(arm.expected_usd) - log_cost(before)
 
     def retire_arm(self, name: str) -> None:
         """Choose this arm no more; its pending outcomes are still learnt.

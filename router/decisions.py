@@ -6,12 +6,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import SupportsFloat
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 
 from pointwork.errors import UsageError
+
+if TYPE_CHECKING:
+    from pointwork.router.asking import Ask
 
 Array = npt.NDArray[np.float64]
 ArmScore = dict[str, float | str]
@@ -121,6 +124,7 @@ class Decision:
             latency (seconds), bonus, price (what the cost took off the score), score.
         health: state of each candidate's breaker.
         price_weight: λ, what spending the budget of one request costs in quality.
+        ask: quality floor, cost weight and cap that held.
     """
 
     id: str
@@ -131,6 +135,7 @@ class Decision:
     table: Array
     health: Sequence[str]
     price_weight: float
+    ask: "Ask"
 
     @cached_property
     def propensities(self) -> dict[str, float]:
@@ -139,9 +144,10 @@ class Decision:
 
     @cached_property
     def scores(self) -> dict[str, ArmScore]:
-        """Per candidate: the columns of ``table``, health, λ."""
+        """Per candidate: the columns of ``table``, health, λ; quality floor, cost weight and cap that held."""
+        held = {"price_weight": self.price_weight, **self.ask.said}
         return {
-            name: {**dict(zip(COLUMNS, row, strict=True)), "health": health, "price_weight": self.price_weight}
+            name: {**dict(zip(COLUMNS, row, strict=True)), "health": health, **held}
             for name, row, health in zip(self.names, self.table.tolist(), self.health, strict=True)
         }
 

@@ -61,10 +61,10 @@ def rows_of_arms(core: Core) -> list[Row]:
 
 
 def _rows(core: Core, judged: Judged) -> list[Row]:
-    health, weight = core.health.names(judged.slots), core.pacer.weight
+    health, held = core.health.names(judged.slots), {"price_weight": core.pacer.weight, **judged.ask.said}
     rows = zip(judged.names, judged.probabilities.tolist(), judged.table.tolist(), health, strict=True)
     return [
-        {"arm": name, "propensity": p, **dict(zip(COLUMNS, row, strict=True)), "health": h, "price_weight": weight}
+        {"arm": name, "propensity": p, **dict(zip(COLUMNS, row, strict=True)), "health": h, **held}
         for name, p, row, h in rows
     ]
 

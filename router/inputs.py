@@ -1,5 +1,6 @@
 """Checks of what callers hand in, so that the wrong kind of thing is a UsageError and changes nothing."""
 
+import math
 import operator
 from collections.abc import Collection
 from typing import Any, SupportsFloat, cast
@@ -46,5 +47,9 @@ def checked_start(name: object, seed: Any, budget: object, settings: object) -> 
         operator.index(seed)
     except TypeError as error:
         raise UsageError(f"a seed is a whole number from 0, not {seed!r}") from error
-    if budget is not None and not isinstance(budget, SupportsFloat):
-        raise UsageError(f"budget_per_request is US dollars, or None, not {budget!r}")
+    try:
+        known = budget is None or (isinstance(budget, SupportsFloat) and math.isfinite(budget))
+    except (TypeError, ValueError, OverflowError):
+        known = False
+    if not known:
+        raise UsageError(f"budget_per_request is US dollars, or None, not {repr(budget)[:80]}")

@@ -29,7 +29,7 @@ def learn(core: "Core", pending: Pending, outcome: Outcome, now: float) -> bool:
     before, after = None if old is None else old.target, new.target
     priced = old is not None and not (old.usd is None and old.seconds is None)
     quality = after if before is None else None
-    logs = None if priced or (new.usd is None and new.seconds is None) else logs_of(pending, new)
+    logs = None if priced or (new.usd is None and new.seconds is None) else _logs(core, pending, new)
     if quality is not None or logs is not None:
         core.estimates.learn(pending.slot, pending.context, pending.clock, quality, logs)
     if quality is not None:
@@ -37,13 +37,22 @@ def learn(core: "Core", pending: Pending, outcome: Outcome, now: float) -> bool:
     elif before is not None and after is not None and after != before:
         core.estimates.correct_quality(pending.slot, pending.context, pending.clock, after, before)
     if old is not None and priced and (new.usd, new.seconds) != (old.usd, old.seconds):
-        logs_before, logs_now = logs_of(pending, old), logs_of(pending, new)
+        logs_before, logs_now = _logs(core, pending, old), _logs(core, pending, new)
         core.estimates.correct_costs(pending.slot, pending.context, pending.clock, logs_now, logs_before)
     if new.usd is not None:
         _paid(core, pending, None if old is None else old.usd, new.usd)
     _landed(core, pending, old, new, now)
     core.estimates.tidy(core.clock)
     return True
+
+
+def _logs(core: "Core", pending: Pending, outcome: Outcome) -> tuple[float, float]:
+    """Log cost and log seconds; what was paid at another price as if it had been paid at the arm's price of now."""
+    cost, seconds = logs_of(pending, outcome)
+    then, now = pending.expected_usd, core.expected_usd[pending.slot]
+    if then != now and not math.isnan(then):
+        cost += log_cost(now) - log_cost(then)
+    return cost, seconds
 
 
 def _graded(core: "Core", pending: Pending, quality: float) -> None:

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import Connection, Executable, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from pointwork.errors import StoreError, UsageError
+from pointwork.errors import StoreError
 from pointwork.router.asking import Judged
 from pointwork.router.core import Core
 from pointwork.router.decisions import MOST, Decision, Outcome
@@ -24,6 +24,8 @@ Row = dict[str, Any]
 
 # Newest versions that are kept.
 KEPT = 8
+# Earlier than any decision: a log may count its seconds from 0.
+BEFORE = -1.0
 # Load, latency, success and remaining budget where a log does not say.
 UNKNOWN_STATE = (0.0, 0.33, 0.5, 1.0)
 
@@ -76,18 +78,23 @@ class Log:
         judged: Judged,
         decision: Decision,
         pending: Pending,
+        own: Mapping[str, float | None],
         *,
         text: str,
         run_id: str | None,
         subtask: str | None,
     ) -> None:
-        """Append a decision, buffered; its row is put together when it is written."""
+        """Append a decision, buffered; its row is put together when it is written.
+
+        Args:
+            own: what the request itself asked for, by the names of ``asking.MODES``.
+        """
         fixed: Row = {"run_id": run_id, "subtask": subtask, "text": text or None, **self._labels(core)}
         numbers = len(judged.inner) + 16 * len(judged.names)
         self.store.append_later(
             tables.decisions,
             {},  # ``fits`` has looked
-            partial(_row, fixed, judged, decision, pending),
+            partial(_row, fixed, judged, decision, pending, own),
             20 * numbers + len(text),
         )
 
@@ -195,7 +202,7 @@ class Log:
         return version
 
     def propose(self, state: bytes, policy: str, clock: int, now: float, metrics: Mapping[str, Any]) -> int:
-        """Write a version that passed its trial and make it the live one, until ``roll_back``."""
+        """Write a version that passed its trial and make it the live one, until ``kept.go_back``."""
         table = tables.router_versions
         with self.store.write() as connection:
             newest = connection.execute(
@@ -238,26 +245,18 @@ class Log:
         )
         return version
 
-    def roll_back(self) -> int:
-        """Make the newest version from before the present promotion the live one. Returns its number.
-
-        Raises:
-            UsageError: there is none.
-        """
+    def make_live(self, version: int) -> None:
+        """Make a version that is kept the live one."""
         table = tables.router_versions
-        live = self.live()
-        promotion = 0 if live is None else promotion_of(live)
-        if live is None or not promotion:
-            raise UsageError(f"nothing was promoted for router {self.router!r}: there is nothing to roll back")
-        for row in self.versions():
-            if row["version"] < promotion and promotion_of(row) != promotion:
-                with self.store.write() as connection:
-                    mine = table.c.router == self.router
-                    connection.execute(update(table).where(mine).values(live=False))
-                    chosen = mine & (table.c.version == row["version"])
-                    connection.execute(update(table).where(chosen).values(live=True))
-                return int(row["version"])
-        raise UsageError(f"the version from before the promotion of router {self.router!r} is no longer kept")
+        mine = table.c.router == self.router
+        with self.store.write() as connection:
+            connection.execute(update(table).where(mine).values(live=False))
+            connection.execute(update(table).where(mine & (table.c.version == version)).values(live=True))
+
+    def version(self, number: int) -> Row | None:
+        """A version, with its state."""
+        table = tables.router_versions
+        return self.store.row(select(table).where(table.c.router == self.router, table.c.version == number))
 
     def versions(self) -> list[Row]:
         """All versions but their state, newest first."""
@@ -294,12 +293,16 @@ def _prune(connection: Connection, router: str) -> None:
         lines.add(line)
 
 
-def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending) -> Row:
+def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending, own: Mapping[str, float | None]) -> Row:
     """The row of a decision, from what does not change any more."""
     names, propensities = list(judged.names), decision.propensities
     scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
-    scores[decision.arm].update(width=pending.width, ignorance=pending.ignorance, unsure=pending.unsure)
-    context = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
+    numbers = ("width", "ignorance", "unsure", "expected_usd")
+    scores[decision.arm].update({name: getattr(pending, name) for name in numbers})
+    context: Row = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
+    ask = {mode: float(value) for mode, value in own.items() if value is not None}
+    if ask:
+        context["ask"] = ask
     return {
         **fixed,
         "id": decision.id,
@@ -349,7 +352,7 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
         core.prepare(given)
     features = core.features
     assert features is not None
-    if row["features_version"] == features.version:
+    if row["features_version"] == features.version and len(inner) == features.inner:
         vector = np.array(inner, np.float64)
     elif row["text"] and features.embedder is not None:
         vector = features.of_text(row["text"])
@@ -373,6 +376,7 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
         ignorance=float(mine.get("ignorance", 1.0)),
         unsure=float(mine.get("unsure", 1.0)),
         charged=float(mine["cost"]),
+        expected_usd=float(mine.get("expected_usd", "nan")),
     )
 
 

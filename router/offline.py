@@ -63,6 +63,7 @@ class Logged:
         chosen: (n,), index of the arm.
         propensities: (n, K), 0 for arms that could not be drawn.
         quality: (n,). usd: (n,), NaN where unknown.
+        unnamed: further decisions, left out as the log does not name all that could be drawn.
     """
 
     names: Sequence[str]
@@ -71,6 +72,7 @@ class Logged:
     propensities: Array
     quality: Array
     usd: Array
+    unnamed: int = 0
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -139,12 +141,16 @@ def evaluate(log: Logged, target: Array, *, seed: int = 0, resamples: int = RESA
     """
     weights, ess, unsupported, refused = _weigh(log, target)
     known = np.isfinite(log.usd)
-    logged = (float(log.quality.mean()), float(log.usd[known].mean()) if known.any() else float("nan"))
+    mean = float(log.quality.mean()) if len(log) else float("nan")
+    logged = (mean, float(log.usd[known].mean()) if known.any() else float("nan"))
     if refused:
         return Report(len(log), ess, unsupported, refused, logged=logged)
     rng = _generator(seed)
     quality = _intervals(log, target, weights, log.quality, rng, resamples)
-    usd = _intervals(log, target, weights, log.usd, rng, resamples) if known.all() else {}
+    usd: dict[str, Interval] = {}
+    if np.count_nonzero(known) >= LEAST:
+        priced = _part(log, known)
+        usd = _intervals(priced, target[known], weights[known], priced.usd, rng, resamples)
     return Report(len(log), ess, unsupported, "", quality, usd, logged)
 
 
@@ -152,7 +158,8 @@ def compare(log: Logged, new: Array, live: Array, *, seed: int = 0, resamples: i
     """Whether ``new`` is better than ``live``: the gate of promotion.
 
     The paired difference in quality must be positive at a one-sided 99 % bound, and the cost not significantly
-    above 1.02 × the live one's. (Comparing a bound with the live one's point estimate would promote equals.)
+    above 1.02 × the live one's, by the decisions whose cost is known; where none is, money does not matter.
+    (Comparing a bound with the live one's point estimate would promote equals.)
 
     Args:
         log: decisions that neither has learnt from.
@@ -175,15 +182,31 @@ def compare(log: Logged, new: Array, live: Array, *, seed: int = 0, resamples: i
         reasons.append("it decides as the live one does")
     elif gain.low <= 0.0:
         reasons.append(f"its gain in quality is {gain.value:+.4f}, but may be {gain.low:+.4f} (one-sided 99 %)")
-    dearer = none
-    if np.isfinite(log.usd).all():
-        fitted = cross_fitted(log, log.usd)
+    dearer, known = none, np.isfinite(log.usd)
+    if 0 < np.count_nonzero(known) < LEAST:
+        reasons.append(f"what it costs is known of {np.count_nonzero(known)} decisions; {LEAST} are needed")
+    elif known.any():
+        priced, new, live = _part(log, known), new[known], live[known]
+        fitted = cross_fitted(priced, priced.usd)
         dearer = _bound(
-            _terms(log, new, log.usd, fitted) - COST_SLACK * _terms(log, live, log.usd, fitted), rng, resamples
+            _terms(priced, new, priced.usd, fitted) - COST_SLACK * _terms(priced, live, priced.usd, fitted),
+            rng,
+            resamples,
         )
         if dearer.low > 0.0:
             reasons.append(f"it costs {dearer.value:.3g} USD per request more than {COST_SLACK} × the live one")
     return Verdict(not reasons, tuple(reasons), gain, dearer, *reports)
+
+
+def _part(log: Logged, rows: npt.NDArray[np.bool_]) -> Logged:
+    return Logged(
+        log.names,
+        log.contexts[rows],
+        log.chosen[rows],
+        log.propensities[rows],
+        log.quality[rows],
+        log.usd[rows],
+    )
 
 
 def _weigh(log: Logged, target: Array) -> tuple[Array, float, float, str]:
@@ -195,13 +218,15 @@ def _weigh(log: Logged, target: Array) -> tuple[Array, float, float, str]:
     drawn = log.propensities[rows, log.chosen]
     if (drawn <= 0).any():
         raise UsageError("the log has decisions whose arm had propensity 0: they can not have been drawn")
-    weights = target[rows, log.chosen] / drawn
-    total = float((weights**2).sum())
-    ess = float(weights.sum()) ** 2 / total if total else 0.0
+    with np.errstate(over="ignore"):
+        weights = target[rows, log.chosen] / drawn
+    ess = _effective(weights)
     outside = float((target * (log.propensities <= 0)).sum(axis=1).mean()) if len(log) else 0.0
     refused = ""
     if len(log) < LEAST:
         refused = f"{len(log)} decisions with a known quality are too few; {LEAST} are needed"
+        if log.unnamed:
+            refused += f" ({log.unnamed} more do not name all the candidates among whom they were drawn)"
     elif outside > UNSUPPORTED:
         worst = (target * (log.propensities <= 0)).sum(axis=0)
         refused = (
@@ -214,6 +239,15 @@ def _weigh(log: Logged, target: Array) -> tuple[Array, float, float, str]:
             f"{LEAST_ESS:.0f} are needed"
         )
     return weights, ess, outside, refused
+
+
+def _effective(weights: Array) -> float:
+    """(Σw)²/Σw², whose terms are scaled first: of propensities near 0, squares are no floats any more."""
+    largest = float(weights.max(initial=0.0))
+    if not largest:
+        return 0.0
+    scaled = weights / largest if np.isfinite(largest) else np.isinf(weights).astype(np.float64)
+    return float(scaled.sum()) ** 2 / float((scaled**2).sum())
 
 
 def _intervals(

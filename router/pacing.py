@@ -60,7 +60,9 @@ class Pacer:
     def __init__(self, budget: float | None, arms: int = 0) -> None:
         if budget is not None and not _TINY <= budget < math.inf:
             raise UsageError(f"budget_per_request must be at least {_TINY:g} US dollars, not {budget!r}")
-        self.budget = budget
+        self.budget = (
+            None if budget is None else float(budget)
+        )  # a Decimal or numpy's would end up in sums and files
         self.rate = 0.0  # λ/B, quality per US dollar
         self.low = 0.0  # the λ/B just below at which the window would have overspent,
         self.spread = 1.0  # factor between λ and each of the two
@@ -208,13 +210,19 @@ class Pacer:
 
     def state(self) -> dict[str, float]:
         """The numbers that change, to be kept; the window is kept beside them."""
-        return {name: float(getattr(self, name)) for name in _FIELDS}
+        scales = zip(_SCALES, self.scales.tolist(), strict=True)
+        return {
+            **{name: float(getattr(self, name)) for name in _FIELDS},
+            "scaled": float(self.scaled),
+            **dict(scales),
+        }
 
     def restore(self, state: dict[str, Any], window: tuple[Array, Array] | None = None) -> None:
         """Take ``state`` and the window back."""
         for name in _FIELDS:
             setattr(self, name, type(getattr(self, name))(state[name]))
-        self.scaled = -1
+        self.scaled = int(state.get("scaled", -1))  # not there in older files: then they are made anew
+        self.scales = np.array([float(state.get(name, 0.0)) for name in _SCALES])
         if window is not None:
             if window[0].shape != self.values.shape or window[1].shape != self.costs.shape:
                 raise ValueError(f"the pacer's window has shape {window[0].shape}, not {self.values.shape}")
@@ -222,6 +230,7 @@ class Pacer:
 
 
 _FIELDS = ("rate", "low", "share", "spread", "debt", "seen", "solved")
+_SCALES = ("cheap", "dear", "ratio")
 
 
 def _spend(values: Array, costs: Array, rate: float) -> float:

@@ -1,5 +1,6 @@
 """Decisions that may still get an outcome, or a correction of one."""
 
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Pending:
         outcome: all that is known so far, None before the first.
         flying: counts as load.
         decision: as handed out, or None when it came from a file or the store.
+        expected_usd: of the arm at its price of then; NaN: not known.
     """
 
     slot: int
@@ -45,6 +47,7 @@ class Pending:
     outcome: Outcome | None = None
     flying: bool = True
     decision: Decision | None = None
+    expected_usd: float = math.nan
 
 
 class Ledger:
@@ -109,14 +112,17 @@ class Ledger:
             "contexts": np.array([p.context for p in records], np.float64),
             "outcomes": np.array(outcomes, np.float64).reshape(len(records), 5),
             "errors": np.array(errors, dtype=np.str_),
+            "expected": np.array([p.expected_usd for p in records], np.float64),
         }
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take ``state`` back."""
         self.by_id.clear()
         self._flights.clear()
-        rows = zip(*(state[name] for name in ("ids", "numbers", "contexts", "outcomes", "errors")), strict=True)
-        for decision_id, numbers, context, outcome, error in rows:
+        # states of older packages lack the last
+        state = {"expected": np.full(len(state["ids"]), np.nan), **state}
+        names = ("ids", "numbers", "contexts", "outcomes", "errors", "expected")
+        for decision_id, numbers, context, outcome, error, expected in zip(*map(state.get, names), strict=True):
             slot, clock, created, flying, *floats = (float(n) for n in numbers)
             pending = Pending(
                 slot=int(slot),
@@ -125,6 +131,7 @@ class Ledger:
                 context=np.asarray(context, np.float64),
                 outcome=_outcome([float(n) for n in outcome], str(error)),
                 flying=bool(flying),
+                expected_usd=float(expected),
                 **dict(zip(_FLOATS, floats, strict=True)),
             )
             self.put(str(decision_id), pending)

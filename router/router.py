@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
@@ -13,7 +13,7 @@ from pointwork.embedding import Embedder, StaticEmbedder
 from pointwork.errors import UsageError
 from pointwork.router import persistence
 from pointwork.router.arms import Arm
-from pointwork.router.asking import Ask, asked
+from pointwork.router.asking import Ask, asked, asked_over
 from pointwork.router.core import Core, as_ints
 from pointwork.router.decisions import Decision, Outcome, is_decision_id
 from pointwork.router.explain import rows_now, rows_of_arms, rows_then
@@ -96,6 +96,7 @@ class Router(Versioned):
         self._last = 0.0
         self._link = None
         self._unpublished = 0
+        self._kept: tuple[object, ...] | None = None
         self._ask = Ask()
 
     def _open(self, store: "str | Store") -> "Link":
@@ -106,14 +107,14 @@ class Router(Versioned):
 
     def _continue(self, link: "Link", arms: Sequence[Arm]) -> None:
         """Go on from the live version in the store and what was logged after it."""
+        from pointwork.router import kept
         from pointwork.router.log import promotion_of
 
         live, fresh = link.log.live(), self._core
         if live is not None:
             link.version, link.promotion = int(live["version"]), promotion_of(live)
-            where = f"version {live['version']} of router {self.name!r}"
             try:
-                meta, arrays = persistence.read(live["state"], where)
+                meta, arrays = kept.opened(live)
             except persistence.OtherFormatError:
                 meta, arrays = None, {}
             if meta is not None and meta["embedder"] == fresh.embedder.version:
@@ -122,14 +123,18 @@ class Router(Versioned):
                 self._core = persistence.build(
                     {**meta, "settings": asdict(fresh.settings), "budget": fresh.pacer.budget},
                     arrays,
-                    where,
+                    kept.called(live),
                     fresh.embedder,
                     None if promoted else fresh.policy,
                 )
                 if meta["settings"]["ridge"] != fresh.settings.ridge and meta["prepared"]:
                     self._core.estimates.regression.goal[:] = fresh.settings.ridge
                     self._core.estimates.refresh(self._core.clock)
-                link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+                link.resume(meta["extra"])
+                link.doubtful = set(self._core.ledger.by_id)
+                asks = meta["extra"].get("ask") == asdict(self._ask)
+                if asks and all(meta.get(k) == value for k, value in persistence.asked_of(self._core).items()):
+                    self._kept = self._known(link)
             # else: other text features, or written by another version: start anew and learn from the log
         changed = self._add(arms)
         self._unpublished = self.sync()  # what was logged is learnt at the prices of then
@@ -187,8 +192,10 @@ class Router(Versioned):
         with self._lock:
             now = self._now()
             slots, ask = self._core.named(candidates, exclude), self._ask
+            own: dict[str, float | None] = {}
             if not (remaining is quality_floor is cost_weight is max_usd is None):
-                ask = self._asked(remaining, quality_floor, cost_weight, max_usd)
+                own = {"quality_floor": quality_floor, "cost_weight": cost_weight, "max_usd": max_usd}
+                ask = asked_over(ask, share(remaining), own)
             inner = self._inner(text, features)
             if self._link is not None:
                 self._link.log.fits(self._core, text, run_id, subtask)
@@ -196,19 +203,13 @@ class Router(Versioned):
             decision, pending = self._core.commit(judged, now)
             if self._link is not None:
                 self._link.log.decided(
-                    self._core, judged, decision, pending, text=text, run_id=run_id, subtask=subtask
+                    self._core, judged, decision, pending, own, text=text, run_id=run_id, subtask=subtask
                 )
-                self._link.own.add(decision.id)
+                self._link.seen[decision.id] = now
                 pending.decision = None  # the store has it
             if self._core.ledger.full():
                 self._forget()
             return decision
-
-    def _asked(self, remaining: float | None, least: float | None, weight: float | None, most: float | None) -> Ask:
-        mine = self._ask
-        if least is None and weight is None:
-            least, weight = mine.least, mine.weight
-        return asked(share(remaining), least, weight, mine.most if most is None else most)
 
     def _inner(self, text: str, features: npt.ArrayLike | None) -> Array:
         if features is not None:
@@ -246,7 +247,8 @@ class Router(Versioned):
             if self._link is not None:
                 self._link.log.outcome_fits(outcome, source)
             now = self._now()
-            if self._core.learn(pending, outcome, now) and self._link is not None:
+            new = self._core.learn(pending, outcome, now)
+            if new and self._link is not None and self._link.has(decision_id):
                 self._link.log.learnt(decision_id, outcome, source, now)
 
     def _find(self, decision_id: str) -> Pending:
@@ -300,7 +302,7 @@ class Router(Versioned):
             UsageError: it can not be written.
         """
         with self._lock:
-            data = persistence.dump(self._core, {"name": self.name, "last": self._last})
+            data = persistence.dump(self._core, {"name": self.name, "last": self._last, "ask": asdict(self._ask)})
         persistence.write_file(path, data)
 
     @classmethod
@@ -331,8 +333,11 @@ class Router(Versioned):
         router = cls.__new__(cls)
         router._setup(core, str(meta["extra"]["name"]), time_source)
         router._last = float(meta["extra"]["last"])
+        router._ask = Ask(**meta["extra"].get("ask", {}))
         if store is not None:
-            router._open(store).at_the_end(router._now())
+            link = router._open(store)
+            link.at_the_end(router._now())
+            link.doubtful = set(core.ledger.by_id)
         return router
 
     @classmethod
@@ -356,8 +361,10 @@ class Router(Versioned):
             Rows of ``arm``, ``propensity``, ``chosen`` (for a decision) and the columns of ``Decision.scores``.
 
         Raises:
-            UsageError: it has the form of a decision's id, but there is none.
+            UsageError: it is no text, or has the form of a decision's id, but there is none.
         """
+        if not isinstance(cast(object, what), str):
+            raise UsageError(f"a decision's id or a request is text, not {what!r}")
         with self._lock:
             if is_decision_id(what):
                 return self._explain_decision(what)

@@ -4,7 +4,7 @@ A candidate learns from the older part of the log and is judged on the newer: de
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ import numpy.typing as npt
 
 from pointwork.errors import UsageError
 from pointwork.router import offline, persistence
-from pointwork.router.asking import Ask
+from pointwork.router.asking import Ask, asked_over
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
-from pointwork.router.log import Log, outcome_of
+from pointwork.router.log import BEFORE, UNKNOWN_STATE, Log, outcome_of
 from pointwork.router.offline import Logged, Report, Verdict
 from pointwork.router.policies import Policy, make
 from pointwork.router.replay import take_in
 
 Array = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
+
+# What propensities may miss of 1 because somebody rounded them.
+_ROUNDED = 0.01
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,14 @@ def run_trial(
     for core in cores:
         take_in(core, older, [row for row in outcomes if row["decision_id"] in known], lambda _: None)
     said = outcomes_by_decision(outcomes)
-    judged = [row for row in newer if _usable(row, said.get(row["id"]), live)]
     names = [arm.name for arm in live.arms]
-    logged = table_of(judged, said, names, live.features.inner if live.features else 0)
+    judged, logged = _judged(newer, said, live, log.router)
     new, old = (_probabilities(core, judged, names, ask) for core in cores)
     report = offline.evaluate(logged, new)
     verdict = offline.compare(logged, new, old)
     last = newer[0]["created"] - 1e-6 if newer else 0.0
-    state = persistence.dump(cores[0], {"cursor": 0 if not older else _last(outcomes, known), "synced": last})
+    extra = {"cursor": 0 if not older else _last(outcomes, known), "synced": last, "ask": asdict(ask)}
+    state = persistence.dump(cores[0], extra)
     return Trial(cores[0].policy.name, len(older), len(judged), report, verdict, state)
 
 
@@ -96,19 +99,48 @@ def lessons(log: Log, live: Core, train: float) -> Lessons:
     """
     older, _ = _halves(log, train)
     said = outcomes_by_decision(log.outcomes_after(0))
-    rows = [row for row in older if _usable(row, said.get(row["id"]), live)]
     names = [arm.name for arm in live.arms]
+    rows, logged = _judged(older, said, live, log.router)
     prices = np.zeros((len(rows), len(names)))
     for number, row in enumerate(rows):
         scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
         prices[number] = [float(scores.get(name, {}).get("price", 0.0)) for name in names]
-    return Lessons(table_of(rows, said, names, live.features.inner if live.features else 0), prices, len(older))
+    return Lessons(logged, prices, len(older))
+
+
+def _judged(rows: Sequence[Row], said: Mapping[str, Outcome], live: Core, router: str) -> tuple[list[Row], Logged]:
+    """The decisions that can be used, and as arrays.
+
+    Raises:
+        UsageError: nothing is known of any request.
+    """
+    if live.features is None and rows:
+        raise UsageError(
+            f"no decision of router {router!r} has a prompt or features: there is nothing to replay a policy on"
+        )
+    known = [row for row in rows if _usable(row, said.get(row["id"]), live)]
+    named = [row for row in known if chances(row) is not None]
+    table = table_of(named, said, [arm.name for arm in live.arms], live.features.inner if live.features else 0)
+    return named, replace(table, unnamed=len(known) - len(named))
+
+
+def chances(row: Row) -> dict[str, float] | None:
+    """Probability of every candidate of a logged decision; None: not all of them are named.
+
+    A log of another program may say only that of the choice: what it leaves is shared by the others.
+    """
+    said: dict[str, float] = {**row["propensities"], row["arm"]: row["propensity"]}
+    others = [name for name in dict.fromkeys(row["candidates"]) if name not in said]
+    rest = max(0.0, 1.0 - sum(said.values()))
+    if rest > _ROUNDED and not others:
+        return None
+    return said | dict.fromkeys(others, rest / max(1, len(others)))
 
 
 def _halves(log: Log, train: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     if not 0.0 <= train < 1.0:
         raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
-    decisions = log.decisions_after(0.0)
+    decisions = log.decisions_after(BEFORE)
     if not decisions:
         raise UsageError(f"router {log.router!r} has logged no decisions to replay")
     split = int(train * len(decisions))
@@ -133,7 +165,7 @@ def table_of(rows: Sequence[Row], said: Mapping[str, Outcome], names: Sequence[s
         inner: list[float] = row["context"].get("text") or []
         if len(inner) == dims:
             contexts[number] = inner
-        for name, p in row["propensities"].items():
+        for name, p in (chances(row) or {row["arm"]: row["propensity"]}).items():
             propensities[number, index[name]] = p
         outcome = said[row["id"]]
         quality[number] = outcome.target or 0.0
@@ -165,9 +197,7 @@ def _usable(row: Row, outcome: Outcome | None, live: Core) -> bool:
     return (
         outcome is not None
         and outcome.target is not None
-        and row["arm"] in row["propensities"]
-        and all(name in live.slots for name in row["propensities"])
-        and live.features is not None
+        and all(name in live.slots for name in (row["arm"], *row["candidates"]))
     )
 
 
@@ -178,7 +208,7 @@ def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str], ask: A
     features = core.features
     assert features is not None
     for number, row in enumerate(rows):
-        candidates = list(row["propensities"])
+        candidates = list(dict.fromkeys(row["candidates"]))
         slots = np.array([core.slots[name] for name in candidates], np.intp)
         inner: list[float] = row["context"].get("text") or []
         if row["features_version"] == features.version and len(inner) == features.inner:
@@ -187,7 +217,14 @@ def _probabilities(core: Core, rows: Sequence[Row], names: Sequence[str], ask: A
             vector = features.of_text(row["text"])
         else:
             vector = np.zeros(features.inner)
-        judged = core.judge(slots, vector, False, ask, float(row["created"]), look_only=True)
+        own = asked_over(ask, _remaining(row), row["context"].get("ask") or {})
+        judged = core.judge(slots, vector, False, own, float(row["created"]), look_only=True)
         for name, p in zip(judged.names, judged.probabilities.tolist(), strict=True):
             target[number, index[name]] += p
     return target / target.sum(axis=1, keepdims=True)
+
+
+def _remaining(row: Row) -> float:
+    """Share of the run's budget that was left: the last number of every arm's state."""
+    states: Mapping[str, Sequence[float]] = row["context"].get("arms") or {}
+    return min(1.0, max(0.0, next(iter(states.values()), UNKNOWN_STATE)[-1]))

@@ -1,11 +1,12 @@
 """A router's versions in the store: checkpoints, trials of other policies, promotion and the way back."""
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
@@ -16,11 +17,16 @@ from pointwork.router.asking import Ask
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
 from pointwork.router.features import Array
+from pointwork.router.inputs import checked_outcome
 from pointwork.router.policies import Policy
 
 if TYPE_CHECKING:
+    from pointwork.router.kept import Back
     from pointwork.router.link import Link
     from pointwork.router.trial import Lessons, Trial
+    from pointwork.store import Store
+
+_log = logging.getLogger("pointwork.router")
 
 # How often another process may be first with a version before something must be wrong.
 TRIES = 20
@@ -35,6 +41,7 @@ class Versioned(ABC):
     _lock: threading.RLock
     _link: "Link | None"
     _unpublished: int
+    _kept: tuple[object, ...] | None
 
     @abstractmethod
     def _now(self) -> float: ...
@@ -57,8 +64,12 @@ class Versioned(ABC):
             text, features: of the request, as for ``decide``.
 
         Raises:
-            UsageError: an unknown name, neither text nor features, features that do not fit.
+            UsageError: an unknown name, what is no outcome, neither text nor features, features that do not fit.
         """
+        if not isinstance(cast(object, outcomes), Mapping):
+            raise UsageError(f"outcomes maps names of arms to Outcomes, it is {outcomes!r}")
+        for outcome in outcomes.values():
+            checked_outcome(outcome)
         with self._lock:
             unknown = [name for name in outcomes if name not in self._core.slots]
             if unknown or not outcomes:
@@ -82,14 +93,25 @@ class Versioned(ABC):
         with self._lock:
             for _ in range(TRIES):
                 self.sync()
-                extra = {"cursor": link.cursor, "synced": link.synced}
+                extra = {**link.place(), "ask": asdict(self._ask)}
                 state = persistence.dump(self._core, extra, flying_only=True)
                 metrics = {"decisions": self._core.clock}
                 version = link.log.publish(state, self._core, self._now(), metrics, link.version)
                 if version is not None:
-                    self._unpublished, link.version = 0, version
+                    self._unpublished, link.version, self._kept = 0, version, self._known(link)
                     return version
         raise StoreError(f"router {self.name!r}: others wrote a version first, {TRIES} times in a row")
+
+    def keep(self) -> None:
+        """``checkpoint``, unless the live version knows all that this router does: it may have many megabytes."""
+        with self._lock:
+            self.sync()
+            if self._link is None or self._known(self._link) != self._kept:
+                self.checkpoint()
+
+    def _known(self, link: "Link") -> tuple[object, ...]:
+        """What a version of now would know, other than arms: those are kept when they change."""
+        return self._core.clock, link.cursor, persistence.asked_of(self._core), self._ask
 
     def replay(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5
@@ -149,16 +171,43 @@ class Versioned(ABC):
         return trial
 
     def rollback(self) -> int:
-        """Return to the version from before the last promotion. Returns its number.
+        """Return to the version from before the last promotion, or from before a live one that is damaged.
+
+        Returns:
+            Its number.
 
         Raises:
-            UsageError: the router has no store, or nothing was promoted.
+            UsageError: the router has no store, or nothing was promoted and the live version is in order.
+            StoreError: the version to return to is damaged; nothing was changed.
         """
+        from pointwork.router import kept
+
         link = self._stored("to roll back")
         with self._lock:
-            version = link.log.roll_back()
+            back = kept.way_back(link.log)
+            self._built(back.row)  # what can not be used here is refused before anything is changed
+            link.log.make_live(int(back.row["version"]))
             self._reload(link)
-            return version
+            return _said(back)
+
+    @staticmethod
+    def rollback_of(store: "str | Store", name: str) -> int:
+        """``rollback`` of a router by name, without opening it: its live version may be damaged.
+
+        Args:
+            store: URL or open store. name: of the router; a team's is ``team``.
+
+        Returns:
+            Number of the version that is live now.
+
+        Raises:
+            UsageError, StoreError: as ``rollback``.
+        """
+        from pointwork.router import kept
+        from pointwork.router.log import Log
+        from pointwork.store import open_store
+
+        return _said(kept.go_back(Log(open_store(store), name)))
 
     def versions(self) -> list[dict[str, Any]]:
         """Versions in the store, newest first: number, policy, clock, live, when, metrics."""
@@ -202,9 +251,11 @@ class Versioned(ABC):
 
     def _adopt(self, link: "Link") -> None:
         """Learn about arms of others too, though this router does not choose them: its versions are for all."""
+        from pointwork.router import kept
+
         live, core = link.log.live(), self._core
         assert live is not None
-        meta, _ = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
+        meta, _ = kept.opened(live)
         for arm in meta["arms"]:
             if arm["name"] not in core.slots:
                 core.add_arm(Arm(**arm))
@@ -214,24 +265,32 @@ class Versioned(ABC):
     def _reload(self, link: "Link") -> None:
         from pointwork.router.log import promotion_of
 
-        live = link.log.live()
+        live, before = link.log.live(), self._core
         assert live is not None
-        meta, arrays = persistence.read(live["state"], f"version {live['version']} of router {self.name!r}")
-        before = self._core
-        self._core = persistence.build(
-            {**meta, "settings": asdict(before.settings), "budget": before.pacer.budget},
-            arrays,
-            f"version {live['version']}",
-            before.embedder,
-            None,
-        )
-        link.cursor, link.synced = int(meta["extra"]["cursor"]), float(meta["extra"]["synced"])
+        self._core, meta = self._built(live)
+        link.resume(meta["extra"])
+        link.doubtful |= set(self._core.ledger.by_id)
         link.version, link.promotion = int(live["version"]), promotion_of(live)
         # a version brings what was learnt; which arms there are has been said since
         self._add(before.arms)
         self.sync()
         self._reconcile([arm for arm, active in zip(before.arms, before.active, strict=True) if active])
 
+    def _built(self, version: Mapping[str, Any]) -> tuple[Core, dict[str, Any]]:
+        """A version of this router as a core of its own, with the settings and the budget of this one."""
+        from pointwork.router import kept
+
+        (meta, arrays), mine = kept.opened(version), self._core
+        said = {**meta, "settings": asdict(mine.settings), "budget": mine.pacer.budget}
+        return persistence.build(said, arrays, kept.called(version), mine.embedder, None), meta
+
     def decisions_of(self, run_id: str) -> list[str]:
         """Ids of this router's decisions for a run, in order; none without a store."""
         return [] if self._link is None else self._link.log.decisions_of(run_id)
+
+
+def _said(back: "Back") -> int:
+    """The number of a version that was returned to; what was wrong with the one before goes to the log."""
+    if back.damage:
+        _log.warning("%s; version %d is live again", back.damage, back.row["version"])
+    return int(back.row["version"])

@@ -23,7 +23,7 @@ class LinUCB:
     def __init__(self, alpha: float = ALPHA) -> None:
         if not (math.isfinite(alpha) and alpha >= 0):
             raise UsageError(f"alpha must be finite and not negative, not {alpha!r}")
-        self.alpha = alpha
+        self.alpha = float(alpha)  # what is no number of Python's is not kept with a version
 
     @property
     def version(self) -> str:

@@ -33,7 +33,7 @@ class Served(ABC):
         if not (math.isfinite(temperature) and temperature > 0):
             raise UsageError(f"temperature must be above 0, not {temperature!r}")
         self.path = None if path is None else os.fspath(path)
-        self.temperature = temperature
+        self.temperature = float(temperature)
 
     @property
     @abstractmethod

@@ -31,7 +31,7 @@ class Thompson:
             raise UsageError(f"scale must be finite and not negative, not {scale!r}")
         if not (isinstance(draws, int) and 1 <= draws <= MOST):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"draws must be a whole number from 1 to {MOST:,}, not {draws!r}")
-        self.scale = scale
+        self.scale = float(scale)
         self.draws = draws
 
     @property

@@ -162,6 +162,8 @@ NO_CHATS: list[tuple[str, Any, str]] = [
     ("openai-chat", {"messages": [ANSWER], "metadata": {"score": "good"}}, "metadata.score must be a number"),
     ("openai-chat", {"messages": [ANSWER], "metadata": {"trial": "one"}}, "metadata.trial must be a whole"),
     ("openai-chat", {"messages": [ANSWER], "created": -1}, "created must be seconds since 1970"),
+    ("openai-chat", {"messages": [ANSWER], "created": 1769817600000}, "created must be seconds since 1970"),
+    ("openai-chat", {"messages": [ANSWER], "model": " "}, "model is a text without a letter"),
     ("openai-chat", {"messages": [ANSWER], "model": 5}, "model must be a text"),
     ("openai-chat", {"messages": [ANSWER], "model": "m" * 300}, "at most 256"),
 ]

@@ -98,6 +98,25 @@ def test_decisions_without_features_never_reach_a_router_at_work(store: Store) -
     router.learn(router.decide("c").id, Outcome(quality=1.0))
 
 
+def test_what_was_filled_in_does_not_make_a_decision_another(store: Store) -> None:
+    lines = [{**GOOD, "id": f"d{i}", "prompt": f"text {i}", "outcome": 0.5} for i in range(3)]
+    assert load(store, *lines).imported == 3
+    again = load(store, *lines)
+    assert (again.imported, again.unchanged, again.differing) == (0, 3, 0)
+    assert load(store, {**lines[0], "outcome": 0.75}, {**lines[1], "time": 5.0}, lines[2]).differing == 2
+
+
+def test_features_of_another_length_are_not_learnt(store: Store) -> None:
+    """One number would be taken for as many as there should be."""
+    for _ in range(2):
+        router = Router(ARMS, store=store, name="team")
+        router.learn(router.decide(features=[1.0, -1.0]).id, Outcome(quality=1.0))
+    line = {"choice": "small", "propensity": 1.0, "router": "team", "features_version": "given2-1", "outcome": 1}
+    load(store, {**line, "context": {"text": [0.5]}}, {**line, "context": {"text": [0.5, 0.5]}})
+    router = Router(ARMS, store=store, name="team")
+    assert sum(row["graded"] for row in router.show()) == 3
+
+
 GOOD: dict[str, Any] = {"choice": "a", "propensity": 0.5, "candidates": ["a", "b"]}
 
 
@@ -130,6 +149,31 @@ GOOD: dict[str, Any] = {"choice": "a", "propensity": 0.5, "candidates": ["a", "b
         ({**GOOD, "outcomes": {}}, "outcomes must be a list|"),
         ({**GOOD, "outcomes": [{"usd": -1}]}, r"outcomes\[0\].usd must be finite and not negative"),
         ({**GOOD, "outcomes": [{"value": 1}]}, r"outcomes\[0\].value is not a field"),
+        ({**GOOD, "candidates": ["a", " "]}, r"candidates\[1\] must be a name"),
+        ({**GOOD, "candidates": ["a", "b" * 300]}, r"candidates\[1\] must be a name of 1 to 256"),
+        ({**GOOD, "propensities": {"b": 0.75}}, "sum up to 1.25"),
+        ({**GOOD, "outcome": {"usd": 10**400}}, "outcome.usd must be finite"),
+        ({**GOOD, "clock": -1}, "clock must be from 0"),
+        ({**GOOD, "clock": 2**62}, "clock must be from 0"),
+        ({**GOOD, "time": -1.0}, "time must be from 0"),
+        ({**GOOD, "time": 1769817600000}, "are these milliseconds"),
+        ({**GOOD, "outcome": {"time": 1769817600000}}, "outcome.time must be from 0 .*milliseconds"),
+        ({**GOOD, "context": {"text": "ab"}}, "context.text must be a list"),
+        ({**GOOD, "context": {"text": [0.5, None]}}, r"context.text\[1\] must be a number, not null"),
+        ({**GOOD, "context": {"text": [1e300]}}, r"context.text\[0\] must be from"),
+        ({**GOOD, "context": {"arms": 3}}, "context.arms must be an object"),
+        ({**GOOD, "context": {"arms": {"a": [1.0]}}}, "context.arms.a has 1 numbers, not 4"),
+        ({**GOOD, "context": {"arms": {"a": ["x"] * 4}}}, r"context.arms.a\[0\] must be a number"),
+        ({**GOOD, "context": {"ask": 0.5}}, "context.ask must be an object"),
+        ({**GOOD, "context": {"ask": {"colour": 1}}}, "context.ask.colour is not one of quality_floor"),
+        ({**GOOD, "context": {"ask": {"max_usd": "1"}}}, "context.ask.max_usd must be a number"),
+        ({**GOOD, "context": {"ask": {"quality_floor": 1.5}}}, "context.ask.quality_floor must be from 0 to 1"),
+        ({**GOOD, "context": {"ask": {"quality_floor": 0.5, "cost_weight": 1}}}, "exclude each other"),
+        ({**GOOD, "scores": {"a": 3}}, "scores.a must be an object"),
+        ({**GOOD, "scores": {"a": {"mean": None}}}, "scores.a.mean must be a number, not null"),
+        ({**GOOD, "scores": {"a": {"expected_usd": -1}}}, "scores.a.expected_usd must be from 0"),
+        ({**GOOD, "scores": {"a": {"score": 1.0}}}, "scores.a.price is missing"),
+        ({**GOOD, "scores": {"b": {}}}, "scores.b is of an arm that has no propensity"),
         ({**GOOD, "version": 1}, "format must be"),
         ({**GOOD, "format": "pointwork.run", "version": 1}, "runs import"),
         ({**GOOD, "format": "pointwork.decision", "version": 9}, "upgrade pointwork"),

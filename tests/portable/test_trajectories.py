@@ -206,6 +206,29 @@ def _rows(table: Table, least: int, most: int, fixed: Row) -> st.SearchStrategy[
 
 
 @st.composite
+def _decided(draw: st.DrawFn) -> Row:
+    """The columns of a decision that are not of any content: estimates rest on them."""
+    candidates = draw(st.lists(_words.filter(str.strip), min_size=1, max_size=3, unique=True))
+    arm, propensity = draw(st.sampled_from(candidates)), draw(st.floats(0, 1, exclude_min=True))
+    return {
+        "created": draw(st.floats(0, 1e11)),
+        "clock": draw(st.integers(0, 10**12)),
+        "candidates": candidates,
+        "arm": arm,
+        "propensity": propensity,
+        "propensities": {arm: propensity},
+        "scores": {arm: {"mean": draw(st.floats(0, 1))}} if draw(st.booleans()) else {},
+    }
+
+
+_amounts = st.none() | st.floats(0, allow_infinity=False)
+_said = st.fixed_dictionaries(
+    {"created": st.floats(0, 1e11), "quality": st.none() | st.floats(0, 1), "usd": _amounts, "seconds": _amounts}
+)
+_SENSE: dict[str, st.SearchStrategy[Row]] = {"decisions": _decided(), "outcomes": _said}
+
+
+@st.composite
 def _stores(draw: st.DrawFn) -> list[tuple[Table, Row]]:
     rows: list[tuple[Table, Row]] = []
     number = iter(range(1000))
@@ -217,6 +240,7 @@ def _stores(draw: st.DrawFn) -> list[tuple[Table, Row]]:
             for row in draw(_rows(part.table, 0, 3, {} if part.owner else {part.key: run_id})):
                 if "id" in part.table.c and not is_serial(part.table.c["id"]):
                     row["id"] = f"{draw(st.sampled_from('xyz'))}{next(number)}"
+                row |= draw(_SENSE[part.name]) if part.name in _SENSE else {}
                 if part.name == "ledger":
                     row["reservation_id"] = f"r{next(number)}"
                 if part.name == "accounts":

@@ -269,6 +269,8 @@ def test_features_of_any_length_keep_their_direction():
         lambda: Router([Arm("a")]).decide("x", candidates="a"),
         lambda: Router([Arm("a")]).decide("x", candidates=5),  # pyright: ignore[reportArgumentType]
         lambda: Router([Arm("a")]).decide("x", exclude="a"),
+        lambda: Router([Arm("a")]).teach([Outcome(1.0)], "x"),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).explain(None),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_the_wrong_kind_of_thing_is_a_usage_error(wrong: Callable[[], object]) -> None:
@@ -283,3 +285,11 @@ def test_what_is_no_outcome_leaves_the_router_as_it_was(tmp_path: Path) -> None:
         router.learn(decision.id, "good")  # pyright: ignore[reportArgumentType]
     router.save(tmp_path / "r")  # it was kept among the pending ones, and saving failed from then on
     router.learn(decision.id, Outcome(quality=1.0))
+
+
+def test_a_lesson_is_learnt_whole_or_not_at_all(tmp_path: Path) -> None:
+    router = Router([Arm("a"), Arm("b")], seed=1)
+    before = router.explain("x")
+    with pytest.raises(UsageError, match=r"0\.4 is no Outcome"):
+        router.teach({"a": Outcome(1.0), "b": 0.4}, "x")  # pyright: ignore[reportArgumentType]
+    assert router.explain("x") == before

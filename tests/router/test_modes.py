@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
+from pointwork.cli.app import run_app
 from pointwork.errors import UsageError
 from pointwork.router import Arm, Outcome, Router
 from pointwork.router.policies.neural import Neural, write_network
+from pointwork.store import Store, tables
 
 PRICES = {"small": (1e-4, 0.5), "middle": (5e-4, 0.75), "large": (4e-3, 0.95)}
 ARMS = [Arm(name, usd_per_mtok=(usd * 1e3, usd * 1e3)) for name, (usd, _) in PRICES.items()]
@@ -99,3 +102,39 @@ def test_a_network_is_served_in_numpy(tmp_path: Path):
     path.write_bytes(b"no network")
     with pytest.raises(UsageError, match="does not hold a network"):
         Neural(str(path))
+
+
+def test_the_command_that_explains_says_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    store = Store(url)
+    decision = Router(ARMS, store=store, name="team").decide("a text", quality_floor=0.5, max_usd=1e-3)
+    store.flush()
+    assert run_app(["--store", url, "router", "explain", decision.id]) == 0
+    assert "held: quality_floor 0.5, max_usd 0.001" in capsys.readouterr().out
+
+
+def asked(rows: list[dict[str, object]]) -> dict[str, object]:
+    names = ("quality_floor", "cost_weight", "max_usd")
+    found = [{name: row[name] for name in names if name in row} for row in rows]
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_request_asked_for_is_explained(tmp_path: Path, kept: bool):
+    url = f"sqlite:///{tmp_path / 'store.db'}" if kept else None
+    router = Router(ARMS, max_usd=1.0, store=url)
+    plain = router.decide("a text")
+    floor = router.decide("a text", quality_floor=0.5, max_usd=np.float64(1e-3))
+    weight = router.decide("a text", cost_weight=2, remaining=0.5)
+    for _ in range(2):
+        assert asked(router.explain(plain.id)) == {"max_usd": 1.0}
+        assert asked(router.explain(floor.id)) == {"quality_floor": 0.5, "max_usd": 1e-3}
+        assert asked(router.explain(weight.id)) == {"cost_weight": 2.0, "max_usd": 1.0}
+        assert asked(router.explain("a text")) == {"max_usd": 1.0}
+        if url is None:
+            return
+        router = Router(ARMS, max_usd=1.0, store=Store(url))
+    rows = Store(str(url)).rows(select(tables.decisions.c.context).order_by(tables.decisions.c.clock))
+    asks = [row["context"].get("ask") for row in rows]
+    assert asks == [None, {"quality_floor": 0.5, "max_usd": 1e-3}, {"cost_weight": 2.0}]  # its own, no other

@@ -1,12 +1,16 @@
 """Estimates from logs: right on average, honest about what they can not say; the gate and the way back."""
 
+import io
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from pointwork.errors import UsageError
+from pointwork.portable import import_decisions
 from pointwork.router import Arm, Outcome, Router, offline
 from pointwork.router.offline import Logged, compare, evaluate
 from pointwork.store import Store
@@ -60,6 +64,15 @@ def test_intervals_hold_the_truth():
     assert np.std(errors["dr"]) < np.std(errors["ips"])
 
 
+@pytest.mark.parametrize("tiny", [1e-9, 1e-200, 5e-324])
+def test_one_decision_that_could_hardly_be_drawn_is_refused_in_words(tiny: float):
+    """Its weight is all there is; the square of it is no float."""
+    log, _, _ = logged(200, 1, spread(200))
+    log.propensities[7, log.chosen[7]] = tiny
+    report = evaluate(log, spread(200))
+    assert "worth 1 of its own" in report.refused
+
+
 def test_resamples_do_not_follow_a_caller_who_uses_the_same_seed():
     # else a log that was drawn with seed s would be judged, with seed s, by its own draws
     log, _, _ = logged(400, 3, spread(400))
@@ -109,6 +122,21 @@ def test_what_costs_more_does_not_pass_however_good():
     assert not verdict.passed
     assert verdict.gain.low > 0
     assert "USD" in verdict.reasons[0]
+
+
+def test_a_cost_that_is_not_known_does_not_open_the_gate():
+    log, quality, _ = logged(3000, 6, spread(3000, 0.3))
+    dear = 0.5 * best(quality) + 0.5 * np.array([0.0, 0.0, 1.0])
+    log.usd[:] = np.array([1e-4, 2e-4, 4e-3])[log.chosen]
+    assert "costs" in " ".join(compare(log, dear, log.propensities).reasons)
+    log.usd[11] = np.nan  # as of a call that failed
+    verdict = compare(log, dear, log.propensities)
+    assert "costs" in " ".join(verdict.reasons)
+    assert verdict.new.usd["dr"].value > verdict.live.usd["dr"].value
+    log.usd[20:] = np.nan
+    assert "what it costs is known of 19 decisions; 50 are needed" in compare(log, dear, log.propensities).reasons
+    log.usd[:] = np.nan
+    assert compare(log, dear, log.propensities).passed
 
 
 def test_it_says_when_the_log_can_not_answer():
@@ -204,6 +232,72 @@ def test_a_trial_asks_what_the_router_asks(tmp_path: Path):
     trial = router.replay("linucb")
     assert trial.report.refused == ""
     assert trial.report.usd["dr"].value < 1e-3  # the cheapest that is good enough, not the best
+
+
+@pytest.mark.parametrize("ask", [{"max_usd": 1e-3}, {"quality_floor": 0.5}, {"cost_weight": 1e3}])
+def test_a_trial_asks_what_each_request_asked_for(tmp_path: Path, ask: dict[str, float]):
+    """Else it judges a policy by arms that a request could not be given: the log has nothing to say of them."""
+    arms = [Arm("small", usd_per_mtok=(0.1, 0.1)), Arm("dear", usd_per_mtok=(30, 30))]
+    router = Router(arms, "random", store=f"sqlite:///{tmp_path / 'store.db'}")
+    for i in range(300):
+        asked = ask if i % 2 else {}
+        decision = router.decide(f"text {i % 5}", **asked)  # pyright: ignore[reportArgumentType]
+        good = 0.75 if decision.arm == "small" else 0.95
+        router.learn(decision.id, Outcome(good, 1e-4 if decision.arm == "small" else 5e-3))
+    usd = router.replay("linucb").report.usd["dr"].value
+    assert usd == pytest.approx((1e-4 + 5e-3) / 2, rel=0.1)  # the dear one where nothing was asked for
+
+
+def test_a_trial_knows_what_was_left_of_the_budget(tmp_path: Path):
+    router = Router(ARMS, "random", store=f"sqlite:///{tmp_path / 'store.db'}")
+    for i in range(400):
+        left = (0.0, 1.0)[i % 2]
+        decision = router.decide("text", remaining=left)
+        router.learn(decision.id, Outcome(0.9 if decision.arm == ("small", "large")[i % 2] else 0.1, 1e-4))
+    assert router.replay("linucb").report.quality["dr"].value > 0.8
+
+
+def imported(count: int, **more: Any) -> Router:
+    """A router of a foreign log: two arms drawn evenly, ``large`` right in 80 %, ``small`` in 40 %."""
+    rng, lines = np.random.default_rng(0), list[str]()
+    for i in range(count):
+        arm = ("small", "large")[int(rng.random() < 0.5)]
+        quality = float(rng.random() < (0.8 if arm == "large" else 0.4))
+        line = {"prompt": f"text {i}", "choice": arm, "propensity": 0.5, "outcome": quality, "time": 1e9 + i}
+        lines.append(json.dumps({name: value for name, value in (line | more).items() if value is not None}))
+    store = Store("sqlite://")
+    import_decisions(store, io.BytesIO("\n".join(lines).encode()), router="log")
+    return Router.of_log(store, "import:log")
+
+
+@pytest.mark.parametrize(("arm", "truth"), [("large", 0.8), ("small", 0.4)])
+def test_a_log_that_says_only_what_was_chosen_can_answer(arm: str, truth: float):
+    """The candidates are those that the log names, not those whose propensity it tells."""
+    router = imported(1200, candidates=["small", "large"])
+    report = router.replay("static", {"arm": arm}).report
+    assert report.refused == ""
+    for interval in report.quality.values():
+        assert interval.value == pytest.approx(truth, abs=0.1)
+    learnt = router.lessons().logged
+    assert np.allclose(learnt.propensities, 0.5)
+
+
+def test_a_log_whose_time_is_0_can_answer():
+    trial = imported(200, candidates=["small", "large"], time=0).replay("random")
+    assert (trial.trained, trial.judged) == (100, 100)
+
+
+def test_decisions_that_do_not_name_their_candidates_are_not_used():
+    trial = imported(200).replay("static", {"arm": "large"})
+    assert "100 more do not name all the candidates" in trial.report.refused
+    assert not trial.verdict.passed
+
+
+def test_a_log_without_prompts_and_features_is_refused_in_words():
+    router = imported(120, prompt=None, candidates=["small", "large"])
+    for ask in (lambda: router.replay("random"), router.lessons):
+        with pytest.raises(UsageError, match="has a prompt or features"):
+            ask()
 
 
 def test_old_versions_are_dropped(tmp_path: Path):

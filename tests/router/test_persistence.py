@@ -1,6 +1,11 @@
 """Saving and loading: the same next decisions; damage is found."""
 
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +53,54 @@ def test_a_loaded_router_decides_as_the_saved_one_would(
                 one.learn(late[i], Outcome(quality=0.3, usd=2e-4))
 
 
+@pytest.mark.parametrize("mode", [{"quality_floor": 0.0}, {"cost_weight": 1e3}, {"max_usd": 1e-3}])
+def test_what_a_router_asks_of_every_request_is_kept(tmp_path: Path, mode: dict[str, Any]):
+    """A cap that is gone after a restart is no cap."""
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    router = Router(ARMS, store=url, name="kept", settings=Settings(exploration=0.0), **mode)
+    for _ in range(40):
+        for arm, quality in (("small", 0.2), ("large", 0.9)):
+            router.learn(router.decide("text", [arm]).id, Outcome(quality, 1e-4 if arm == "small" else 5e-3))
+    assert router.decide("text").propensities["small"] == 1.0
+    router.save(tmp_path / "router.npz")
+    assert Router.load(tmp_path / "router.npz").decide("text").propensities["small"] == 1.0
+    router.checkpoint()
+    assert Router.of_log(url, "kept").decide("text").propensities["small"] == 1.0
+
+
+@pytest.mark.parametrize("number", [Decimal, Fraction, np.float32, np.float64])
+def test_numbers_of_any_kind_are_learnt_with_and_kept(tmp_path: Path, number: Callable[[float], Any]):
+    arms = [Arm("small", usd_per_mtok=(0.1, 0.4), expected_seconds=number(0.5)), ARMS[1]]
+    alpha = {"policy_options": {"alpha": number(0.25)}}
+    for more in ({"budget_per_request": number(0.5)}, {"cost_weight": number(0.5)}, {"quality_floor": number(0.5)}):
+        router = Router(arms, **alpha, max_usd=number(0.5), **more)
+        for _ in range(3):
+            router.learn(router.decide("text").id, Outcome(1.0, number(0.5), number(0.5)))
+        router.save(tmp_path / "router.npz")
+        again = Router.load(tmp_path / "router.npz")
+        assert again.policy.version == "linucb-2(alpha=0.25)"
+        assert again.decide("text").propensities == router.decide("text").propensities
+
+
+@pytest.mark.parametrize("wrong", [np.array([1.0, 2.0]), 10**400, "1", math.nan])
+def test_a_budget_or_a_time_that_is_no_number_is_refused_in_words(wrong: Any):
+    with pytest.raises(UsageError, match="budget_per_request"):
+        Router(ARMS, budget_per_request=wrong)
+    if not isinstance(wrong, str):
+        with pytest.raises(UsageError, match="expected_seconds"):
+            Arm("a", expected_seconds=wrong)
+
+
+def test_arms_that_were_never_chosen_take_little_room(tmp_path: Path):
+    arms = [Arm(f"a{n}") for n in range(12)]
+    router = Router(arms, seed=0)
+    router.decide("How long is the jetty?")
+    router.save(tmp_path / "router.npz")
+    with np.load(tmp_path / "router.npz", allow_pickle=False) as file:
+        whole = sum(file[name].nbytes for name in file.files)
+    assert (tmp_path / "router.npz").stat().st_size < whole / 5
+
+
 def test_the_file_is_neither_pickle_nor_half_written(tmp_path: Path):
     router, _ = lived(0, False, None)
     path = tmp_path / "router.npz"
@@ -79,6 +132,26 @@ def test_a_damaged_file_is_refused_in_words(tmp_path: Path, seed: int):
         return
     with pytest.raises(StoreError, match="router.npz"):
         Router.load(path)
+
+
+def test_a_state_from_before_the_price_was_kept_is_read(tmp_path: Path):
+    router, _ = lived(1, False, 1e-3)
+    path = tmp_path / "router.npz"
+    router.save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files if name != "ledger/expected"}
+    np.savez_compressed(path, **arrays)
+    again = Router.load(path)
+    assert again.clock == router.clock
+    for decision_id in again._core.ledger.by_id:  # pyright: ignore[reportPrivateUsage]
+        again.learn(decision_id, Outcome(usd=1e-4))
+
+
+def test_nobody_is_advised_to_unpickle_what_is_no_router(tmp_path: Path):
+    (tmp_path / "router.npz").write_bytes(b"something else")
+    with pytest.raises(StoreError, match="not a saved router") as refused:
+        Router.load(tmp_path / "router.npz")
+    assert "pickle" not in str(refused.value)
 
 
 def test_a_missing_file_and_other_text_features_are_refused(tmp_path: Path):

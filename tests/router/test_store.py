@@ -161,6 +161,36 @@ def test_a_router_goes_on_from_the_live_version_and_what_came_after(url: str):
     assert_same(opened(url), router)
 
 
+def test_a_version_is_kept_only_if_there_is_something_new(url: str):
+    """Each command that looked at a team wrote a version of 14 MB, eight of which are kept."""
+
+    def versions() -> int:
+        return len(Store(url).rows(select(tables.router_versions.c.version)))
+
+    router = opened(url)
+    ids = live(router, 40)
+    router.keep()
+    assert versions() == 2
+    router.keep()
+    for _ in range(3):
+        again = opened(url)
+        again.explain("text")
+        again.keep()
+    assert versions() == 2
+    router.learn(ids[0], Outcome(quality=0.123))
+    router.keep()
+    assert versions() == 3
+    opened(url).keep()
+    assert versions() == 3
+    again = opened(url)
+    again.teach({"small": Outcome(quality=1.0)}, "text")
+    again.keep()
+    assert versions() == 4
+    opened(url, policy="thompson").keep()
+    assert versions() == 5
+    assert_same(opened(url, policy="thompson"), again)
+
+
 def test_an_outcome_reaches_a_decision_of_another_process(url: str):
     one = opened(url)
     decision = one.decide("t")
@@ -285,6 +315,58 @@ def test_a_new_price_moves_the_predicted_cost_at_once(url: str, kept: bool):
     assert float(again.decide("next").scores["large"]["cost"]) == pytest.approx(before / 10, rel=0.05)
 
 
+def cost_of_large(router: Router) -> float:
+    return float({row["arm"]: row["cost"] for row in router.explain("text")}["large"])
+
+
+CHEAPER = [ARMS[0], Arm("large", usd_per_mtok=(0.3, 1.5))]
+
+
+@pytest.mark.parametrize("early", [20, 40])
+def test_what_was_paid_at_the_old_price_says_nothing_against_the_new_one(url: str, early: int):
+    """The money was spent before: it is heard of late, or corrected."""
+    costs: list[float] = []
+    for name, arms in (("changed", CHEAPER), ("as it was", ARMS)):
+        router = opened(url, name=name)
+        ids = [router.decide("text", ["large"]).id for _ in range(40)]
+        for decision_id in ids[:early]:
+            router.learn(decision_id, Outcome(quality=0.5, usd=4e-3))
+        flush(router)
+        again = Router(arms, store=Store(url), name=name, settings=Settings(gamma=0.99), budget_per_request=1e-3)
+        for decision_id in ids[20:]:
+            again.learn(decision_id, Outcome(quality=0.5, usd=5e-3))
+        costs.append(cost_of_large(again))
+    assert costs[0] == pytest.approx(costs[1] / 10, rel=0.01)
+
+
+def test_a_way_back_over_a_change_of_price_knows_what_was_paid_when(url: str):
+    """What was logged since was paid at the new price: learnt against the old one it would count twice."""
+    router = opened(url)
+    for _ in range(20):
+        router.learn(router.decide("text", ["large"]).id, Outcome(quality=0.5, usd=4e-3))
+    router.checkpoint()
+    router = Router(CHEAPER, store=Store(url), settings=Settings(gamma=0.99), budget_per_request=1e-3)
+    for _ in range(40):
+        router.learn(router.decide("text", ["large"]).id, Outcome(quality=0.5, usd=4e-4))
+    flush(router)
+    link = router._link  # pyright: ignore[reportPrivateUsage]
+    assert link is not None
+    link.log.make_live(2)
+    again = Router(CHEAPER, store=Store(url), settings=Settings(gamma=0.99), budget_per_request=1e-3)
+    assert cost_of_large(again) == pytest.approx(4e-4, rel=0.1)
+
+
+def test_other_words_for_an_arm_are_no_other_price(url: str):
+    router = opened(url)
+    for number in range(120):  # it becomes ten times as dear, unannounced
+        usd = 4e-3 if number < 60 else 4e-2
+        router.learn(router.decide("text", ["large"]).id, Outcome(quality=0.5, usd=usd))
+    router.checkpoint()
+    described = [ARMS[0], Arm("large", usd_per_mtok=(3, 15), description="writes well")]
+    again = Router(described, store=Store(url), settings=Settings(gamma=0.99))
+    assert cost_of_large(again) == pytest.approx(cost_of_large(router), rel=0.01)
+
+
 def test_showing_says_how_arms_are_doing(url: str):
     router = opened(url)
     live(router, 20)
@@ -326,3 +408,23 @@ def test_a_checkpoint_that_can_not_get_in_gives_up(store: Store, monkeypatch: py
     monkeypatch.setattr(Log, "publish", late)
     with pytest.raises(StoreError, match="others wrote a version first"):
         router.checkpoint()
+
+
+def test_outcomes_of_decisions_from_before_the_store_are_learnt(tmp_path: Path):
+    """The store has no row of such a decision, and would refuse its outcome when it writes the next batch."""
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    before = Router(ARMS, seed=1)
+    early, late = before.decide("a").id, before.decide("b").id
+    before.save(tmp_path / "router.npz")
+    store = Store(url)
+    router = Router.load(tmp_path / "router.npz", store=store)
+    router.learn(early, Outcome(1.0, 1e-4))
+    decision = router.decide("c")
+    router.learn(decision.id, Outcome(1.0))
+    store.flush()
+    assert [row["decision_id"] for row in store.rows(select(tables.outcomes))] == [decision.id]
+    router.checkpoint()
+    again = Router(ARMS, store=url, name=router.name)
+    again.learn(late, Outcome(1.0))
+    store.flush()
+    assert sum(row["graded"] for row in again.show()) == 3

@@ -4,7 +4,7 @@ import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,8 +13,12 @@ from pointwork.cli import portable
 from pointwork.cli.output import FAILED, ago, err, money, out, print_json, table
 from pointwork.cli.team import open_team
 from pointwork.router import Router
+from pointwork.router.asking import MODES
 from pointwork.router.offline import Interval, Report
 from pointwork.router.trial import Trial
+
+if TYPE_CHECKING:
+    from pointwork.store import Store
 
 app = typer.Typer(help="The router: what it has learned about each arm.", no_args_is_help=True)
 app.command("export", epilog=portable.EXPORT_ROUTER)(portable.export_decisions)
@@ -102,14 +106,19 @@ def promote(
 
 @app.command(epilog="Example: [bold]pointwork router rollback[/bold]")
 def rollback(router: Name = "team", json: Json = False) -> None:
-    """Return to the version from before the last promotion."""
-    with opened_router(router) as opened:
-        version = opened.rollback()
-        policy = opened.policy.name
+    """Return to the version from before the last promotion, or from before a live one that is damaged."""
+    from pointwork.router.kept import go_back
+    from pointwork.router.log import Log
+
+    # not by opening the router: what is damaged can not be opened
+    back = go_back(Log(_store(), router))
+    version, policy = back.row["version"], back.row["policy"]
     if json:
-        print_json({"version": version, "policy": policy})
+        print_json({"version": version, "policy": policy, "damage": back.damage or None})
         return
-    out.print(f"version {version} ({policy}) is live again")
+    if back.damage:
+        out.print(back.damage, markup=False)
+    out.print(f"version {version} ({policy}) is live again", markup=False)
 
 
 @app.command(epilog="Example: [bold]pointwork router versions[/bold]")
@@ -134,12 +143,16 @@ def opened_router(name: str) -> Generator[Router, None, None]:
         with open_team(models=False) as team:
             yield team.router
         return
+    store = _store()
+    yield Router.of_log(store, name)
+    store.flush()
+
+
+def _store() -> "Store":
     from pointwork.settings import load
     from pointwork.store import default_url, open_store
 
-    store = open_store(load().store or default_url())
-    yield Router.of_log(store, name)
-    store.flush()
+    return open_store(load().store or default_url())
 
 
 def _options(pairs: list[str] | None) -> dict[str, object]:
@@ -157,6 +170,9 @@ def _options(pairs: list[str] | None) -> dict[str, object]:
 
 
 def _draw(rows: list[dict[str, Any]]) -> None:
+    held = {mode: rows[0][mode] for mode in MODES if rows and mode in rows[0]}
+    if held:
+        out.print("held: " + ", ".join(f"{mode} {value:g}" for mode, value in held.items()))
     chosen = any(row.get("chosen") for row in rows)
     table(
         ("arm", "p", "score", "mean", "bonus", "cost", "λ", "health", "chosen" if chosen else "seen"),

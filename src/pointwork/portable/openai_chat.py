@@ -1,11 +1,11 @@
 """Chats in OpenAI's form, one per line: ``{"messages": […], "reward": …, "metadata": {…}, …}``."""
 
 import hashlib
-import math
 from typing import Any, cast
 
 from pointwork.portable.conversation import Chat
 from pointwork.portable.messages import checked_messages, checked_reward, first_request
+from pointwork.portable.routing_logs import LATEST
 from pointwork.portable.rows import Row, Wrong, expect
 
 FORMAT = "openai-chat"
@@ -58,7 +58,7 @@ def chat_of(value: Any, dataset: str, model: str | None, trials: Trials) -> Chat
         task=task,
         trial=trials.of(task, _whole(*given("trial"))),
         request=request,
-        model=model or (dataset if named is None else expect(named, str, name_field)),
+        model=model or (dataset if named is None else _name(named, name_field)),
         messages=messages,
         reward=checked_reward(reward, field),
         extra={key: item for key, item in record.items() if key not in _OWN},
@@ -74,6 +74,12 @@ def _task(value: Any, field: str, request: str) -> str:
     return str(value)
 
 
+def _name(value: Any, field: str) -> str:
+    if not expect(value, str, field).strip():
+        raise Wrong(field, "is a text without a letter")
+    return str(value)
+
+
 def _whole(value: Any, field: str) -> int | None:
     return None if value is None else int(expect(value, int, field))
 
@@ -81,6 +87,6 @@ def _whole(value: Any, field: str) -> int | None:
 def _time(value: Any, field: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise Wrong(field, f"must be seconds since 1970, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
+        raise Wrong(field, f"must be seconds since 1970, not {str(value)[:40]}")
     return float(value)

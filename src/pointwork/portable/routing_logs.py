@@ -1,6 +1,7 @@
 """Routing logs as lines of JSON: one decision with its outcomes per line. ``docs/logs.md`` lists the fields."""
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -10,18 +11,29 @@ from sqlalchemy import func, or_, select
 from pointwork.portable import canonical
 from pointwork.portable.conversation import Names
 from pointwork.portable.importer import Prepared, check_format
-from pointwork.portable.rows import Row, Wrong, checked, expect
+from pointwork.portable.rows import Row, Wrong, checked, expect, named
 from pointwork.store import Store, tables
 
 FORMAT = "pointwork.decision"
 VERSION = 1
 BATCH = 500
 
+# The last time that can be meant, in seconds since 1970; the largest number in a context and in a score (a price
+# in a budget of next to nothing is huge).
+LATEST = 1e11
+MOST = 1e12  # decisions before one
+LONGEST = 256  # characters of an arm's name
+STATE = 4  # numbers of an arm's state
+LARGEST = 1e6
+MODES = {"quality_floor": 1.0, "cost_weight": 1e12, "max_usd": 1e12}  # what a request can ask for, at most
+FARTHEST = 1e60
+
 IMPORTED = "import:"
 """Routers of logs without features are called so: no router at work takes them for its own."""
 
 # Field of a line -> column, where they differ.
 _COLUMNS = {"prompt": "text", "choice": "arm", "time": "created"}
+_FIELD_OF = {column: name for name, column in _COLUMNS.items()}
 _FIELDS = (
     "id",
     "router",
@@ -41,6 +53,8 @@ _FIELDS = (
     "scores",
 )
 _OUTCOME_FIELDS = ("time", "quality", "usd", "seconds", "error", "source")
+# of an outcome, and how much it can be
+_AMOUNTS = (("quality", 1.0), ("usd", math.inf), ("seconds", math.inf))
 
 
 def count_decisions(store: Store, *, router: str | None = None, since: float | None = None) -> int:
@@ -151,8 +165,20 @@ class Reader:
         ]
         by_table = {"decisions": [decision], "outcomes": rows}
         # a line without an id is known by what is in it, so it can not differ from what is stored
-        again: Callable[[], bytes] | None = (lambda: _line(decision, rows)) if "id" in line else None
+        again: Callable[[], bytes] | None = (
+            (lambda: self._again(line, decision, outcomes, rows)) if "id" in line else None
+        )
         return Prepared(decision["id"], by_table, again)
+
+    def _again(self, line: Row, decision: Row, outcomes: Sequence[Row], rows: Sequence[Row]) -> bytes:
+        """A line to compare with the store's: what it does not say was filled in anew, and is as it was then."""
+        table = tables.decisions
+        kept = self._store.row(select(table.c.clock, table.c.created).where(table.c.id == decision["id"])) or {}
+        filled = {name: kept[name] for name in kept if _FIELD_OF.get(name, name) not in line}
+        created = {**decision, **filled}["created"]
+        said = zip(outcomes, rows, strict=True)
+        again = [row if "time" in outcome else {**row, "created": created} for outcome, row in said]
+        return _line({**decision, **filled}, again)
 
     def _decision(self, line: Row, value: Any) -> Row:
         for name in ("choice", "propensity"):
@@ -184,9 +210,9 @@ class Reader:
         }
         try:
             decision = checked(tables.decisions, filled, "")
+            check_decision(decision)
         except Wrong as wrong:
             raise Wrong(_field_of(wrong.field), wrong.why) from None
-        _check_choice(decision)
         return decision
 
     def _clock(self, router: str) -> int:
@@ -198,18 +224,90 @@ class Reader:
         return self._clocks[router] - 1
 
 
+def check_decision(decision: Row) -> None:
+    """Whether a row of decisions makes sense: else estimates from the log are wrong, or a router stumbles over it.
+
+    Raises:
+        Wrong: it does not; names the column.
+    """
+    _check_choice(decision)
+    _check_learnable(decision)
+
+
+def check_outcome(outcome: Row) -> None:
+    """Whether a row of outcomes makes sense.
+
+    Raises:
+        Wrong: it does not; names the column.
+    """
+    for name, most in _AMOUNTS:
+        if outcome[name] is not None:
+            _number(outcome[name], name, most)
+    _within(outcome["created"], "created", 0, LATEST)
+
+
+def _check_learnable(decision: Row) -> None:
+    """What a router takes for granted of the decisions of its name: it must not stumble over one when it is opened.
+
+    Raises:
+        Wrong: a number beyond all sense, or something else than a number.
+    """
+    _within(decision["created"], "created", 0, LATEST)
+    _within(decision["clock"], "clock", 0, MOST)
+    context, scores = cast(Row, decision["context"]), cast(Row, decision["scores"] or {})
+    _numbers(context.get("text") or [], "context.text")
+    for arm, state in cast(Row, expect(context.get("arms") or {}, dict, "context.arms")).items():
+        field = f"context.arms.{arm}"
+        _numbers(state, field)
+        if len(state) != STATE:
+            raise Wrong(field, f"has {len(state)} numbers, not {STATE}")
+    ask = cast(Row, expect(context.get("ask") or {}, dict, "context.ask"))
+    for mode, value in ask.items():
+        if mode not in MODES:
+            raise Wrong(f"context.ask.{mode}", f"is not one of {', '.join(MODES)}")
+        _within(value, f"context.ask.{mode}", 0, MODES[mode])
+    if ask.keys() >= {"quality_floor", "cost_weight"}:
+        raise Wrong("context.ask", "has a quality_floor and a cost_weight, which exclude each other")
+    for arm, said in scores.items():
+        field = f"scores.{arm}"
+        if arm not in decision["propensities"]:
+            raise Wrong(field, "is of an arm that has no propensity")
+        for name, value in cast(Row, expect(said, dict, field)).items():
+            if name != "health":
+                _within(value, f"{field}.{name}", 0 if name == "expected_usd" else -FARTHEST, FARTHEST)
+        missing = [name for name in ("price", "cost") if "score" in said and name not in said]
+        if missing:
+            raise Wrong(f"{field}.{missing[0]}", "is missing")
+
+
+def _numbers(value: Any, field: str) -> None:
+    for i, number in enumerate(cast(list[Any], expect(value, list, field))):
+        _within(number, f"{field}[{i}]", -LARGEST, LARGEST)
+
+
+def _within(value: Any, field: str, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Wrong(field, f"must be a number, not {named(value)}")
+    if not least <= value <= most:
+        hint = ": are these milliseconds?" if most == LATEST and value > most else ""
+        raise Wrong(field, f"must be from {least:g} to {most:g}, not {str(value)[:40]}{hint}")
+
+
 def _field_of(column: str) -> str:
     name = column.removeprefix(".")
-    return next((field for field, of in _COLUMNS.items() if of == name), name)
+    return _FIELD_OF.get(name, name)
 
 
 def _check_choice(decision: Row) -> None:
     """What every estimate from logs rests on."""
+    _number(decision["propensity"], "propensity", 1)
     candidates = cast(list[Any], decision["candidates"])
     for i, name in enumerate(candidates):
         expect(name, str, f"candidates[{i}]")
+        if not name.strip() or len(name) > LONGEST:
+            raise Wrong(f"candidates[{i}]", f"must be a name of 1 to {LONGEST} characters, not {name[:40]!r}")
     if decision["arm"] not in candidates:
-        raise Wrong("choice", f"is {decision['arm']!r}, which is not among the candidates")
+        raise Wrong("arm", f"is {decision['arm']!r}, which is not among the candidates")
     if decision["propensity"] == 0:
         raise Wrong("propensity", "is 0, yet the choice was made: it must be above 0")
     propensities = cast(dict[str, Any], decision["propensities"])
@@ -219,8 +317,9 @@ def _check_choice(decision: Row) -> None:
         _number(value, f"propensities.{name}", 1)
     if abs(propensities.get(decision["arm"], decision["propensity"]) - decision["propensity"]) > 1e-9:
         raise Wrong("propensities", "give the choice another propensity than the field propensity")
-    if sum(propensities.values()) > 1 + 1e-6:
-        raise Wrong("propensities", f"sum up to {sum(propensities.values()):g}, more than 1")
+    total = sum({**propensities, decision["arm"]: decision["propensity"]}.values())
+    if total > 1 + 1e-6:
+        raise Wrong("propensities", f"sum up to {total:g}, more than 1")
 
 
 def _outcomes(line: Row) -> list[Row]:
@@ -239,15 +338,19 @@ def _outcome(value: Any, field: str) -> Row:
     unknown = outcome.keys() - set(_OUTCOME_FIELDS)
     if unknown:
         raise Wrong(f"{field}.{min(unknown)}", "is not a field of an outcome; see docs/logs.md")
-    for name, most in (("quality", 1.0), ("usd", math.inf), ("seconds", math.inf)):
+    for name, most in _AMOUNTS:
         if outcome.get(name) is not None:
             outcome[name] = _number(outcome[name], f"{field}.{name}", most)
+    if outcome.get("time") is not None:
+        _within(outcome["time"], f"{field}.time", 0, LATEST)
     return {"source": "import", **outcome}
 
 
 def _number(value: Any, field: str, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Wrong(field, f"must be a number, not {value!r}")
-    if not 0 <= value <= most or value == math.inf:
-        raise Wrong(field, f"must be {'from 0 to 1' if most == 1 else 'finite and not negative'}, not {value!r}")
+    if not 0 <= value <= min(most, sys.float_info.max):
+        raise Wrong(
+            field, f"must be {'from 0 to 1' if most == 1 else 'finite and not negative'}, not {str(value)[:40]}"
+        )
     return float(value)

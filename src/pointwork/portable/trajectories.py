@@ -5,7 +5,7 @@ A line is ``{"format": "pointwork.run", "version": 1, "run": {â€¦}, "steps": [â€
 Left out are serial row ids (the order of the lists stands for them) and the run's id in its rows (``run`` has it).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Table, and_, func, or_, select
 
 from pointwork.portable import canonical
 from pointwork.portable.importer import Prepared, check_format
+from pointwork.portable.routing_logs import check_decision, check_outcome
 from pointwork.portable.rows import Row, Wrong, checked, expect, fields
 from pointwork.store import Store, tables
 from pointwork.store.writes import rows_of_stored
@@ -60,6 +61,9 @@ PARTS = (
     Part(tables.tool_calls, order=("started", "id")),
     Part(tables.memory_usage),
 )
+
+
+_CHECKS: dict[str, Callable[[Row], None]] = {"decisions": check_decision, "outcomes": check_outcome}
 
 
 def _chosen(ids: Sequence[str] | None, thread: str | None, since: float | None) -> ColumnElement[bool]:
@@ -186,6 +190,7 @@ def parsed_run(value: Any) -> Prepared:
         listed = expect(line[part.name], list, part.name)
         found = [checked(part.table, row, f"{part.name}[{i}]", part.left) for i, row in enumerate(listed)]
         _check_owners(part, found, rows)
+        _check_sense(part, found)
         rows[part.name] = found if part.owner else [{**row, part.key: run["id"]} for row in found]
     rows["accounts"] = _parents_first(rows["accounts"])
     rows["tool_writes"] = list(rows_of_stored(rows["tool_calls"]))
@@ -207,6 +212,18 @@ def _check_owners(part: Part, found: Sequence[Row], rows: dict[str, list[Row]]) 
                 raise Wrong(
                     f"{part.name}[{i}].{part.key}", f"is {row[part.key]!r}, which is not among {part.owner}"
                 )
+
+
+def _check_sense(part: Part, found: Sequence[Row]) -> None:
+    """What routers and estimates take for granted, as of a routing log."""
+    check = _CHECKS.get(part.name)
+    if check is None:
+        return
+    for i, row in enumerate(found):
+        try:
+            check(row)
+        except Wrong as wrong:
+            raise Wrong(f"{part.name}[{i}].{wrong.field}", wrong.why) from None
 
 
 def _parents_first(accounts: list[Row]) -> list[Row]:

@@ -109,7 +109,7 @@ decisions = Table(
     Column("policy_version", Label(128), nullable=False),
     Column("features_version", Label(64), nullable=False),
     Column("text", Text),
-    Column("context", Json(), nullable=False),  # {"text": [...], "arms": {name: [...]}}
+    Column("context", Json(), nullable=False),  # {"text": [...], "arms": {name: [...]}, "ask": {...}}
     Column("candidates", Json(), nullable=False),
     Column("arm", Label(256), nullable=False),
     Column("propensity", Number, nullable=False),

@@ -1,0 +1,183 @@
+"""A live version that can no longer be read must not bar the way back from it."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from pointwork.cli.app import run_app
+from pointwork.embedding import HashingEmbedder
+from pointwork.errors import StoreError, UsageError
+from pointwork.router import Arm, Outcome, Router, persistence
+from pointwork.router.log import Log
+from pointwork.store import Store, tables
+
+ARMS = [Arm("small"), Arm("large")]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+def served(url: str, rounds: int = 6, name: str = "default") -> Router:
+    """A router that has learnt a little and written versions 1 and 2."""
+    store = Store(url)
+    router = Router(ARMS, "random", store=store, name=name)
+    for number in range(rounds):
+        router.learn(router.decide(f"task {number}").id, Outcome(quality=0.5))
+    store.flush()
+    router.checkpoint()
+    return router
+
+
+def promoted(url: str, name: str = "default") -> None:
+    """Make a version live as ``promote`` does, without the proof."""
+    router = Router(ARMS, "linucb", name=name)
+    router.decide("task")
+    state = persistence.dump(router._core, {"cursor": 0, "synced": -1.0})  # pyright: ignore[reportPrivateUsage]
+    Log(Store(url), name).propose(state, "linucb", 1, 1e9, {})
+
+
+def damage(url: str, *versions: int) -> None:
+    table = tables.router_versions
+    with Store(url).write() as connection:
+        chosen = table.c.version.in_(versions)
+        connection.execute(update(table).where(chosen).values(state=b"PK\x03\x04 and nothing more"))
+
+
+def live(url: str) -> list[int]:
+    table = tables.router_versions
+    return [row["version"] for row in Store(url).rows(select(table.c.version).where(table.c.live))]
+
+
+def test_who_opens_a_damaged_router_is_told_of_the_way_back(url: str):
+    served(url)
+    damage(url, 2)
+    for opened in (lambda: Router(ARMS, store=Store(url)), lambda: Router.of_log(Store(url), "default")):
+        with pytest.raises(
+            StoreError, match=r"version 2 of router 'default' is damaged.*rollback --router default"
+        ):
+            opened()
+
+
+def test_the_way_back_from_a_damaged_promotion(url: str, caplog: pytest.LogCaptureFixture):
+    served(url)
+    promoted(url)
+    damage(url, 3)
+    with pytest.raises(StoreError, match="version 3 of router 'default' is damaged"):
+        Router(ARMS, "random", store=Store(url))
+    with caplog.at_level(logging.WARNING, "pointwork.router"):
+        assert Router.rollback_of(Store(url), "default") == 2
+    assert "version 3 of router 'default' is damaged" in caplog.text
+    assert live(url) == [2]
+    again = Router(ARMS, "random", store=Store(url))
+    assert (again.clock, again.policy.name) == (6, "random")
+
+
+def test_a_damaged_version_that_nobody_promoted_is_gone_back_from_too(url: str):
+    served(url)
+    damage(url, 2)
+    assert Router.rollback_of(url, "default") == 1
+    again = Router(ARMS, "random", store=Store(url))
+    assert again.clock == 6  # what came after version 1 is in the log
+    assert sum(row["graded"] for row in again.show()) == 6
+    with pytest.raises(UsageError, match="nothing to roll back"):
+        again.rollback()
+
+
+def test_a_promotion_that_was_undone_does_not_come_back_so(url: str):
+    router = served(url)
+    promoted(url)
+    assert router.rollback() == 2
+    router.decide("more")
+    assert router.checkpoint() == 4
+    damage(url, 4)
+    assert Router.rollback_of(Store(url), "default") == 2
+
+
+def test_a_router_that_is_open_goes_back_from_a_damaged_version(url: str):
+    router = served(url)
+    promoted(url)
+    damage(url, 3)
+    with pytest.raises(StoreError, match="damaged"):
+        router.sync()
+    assert router.rollback() == 2
+    assert router.sync() == 0
+    assert router.clock == 6
+
+
+@pytest.mark.parametrize("broken", [(2,), (2, 3)])
+def test_what_can_not_be_read_is_not_gone_back_to(url: str, broken: tuple[int, ...]):
+    router = served(url)
+    promoted(url)
+    damage(url, *broken)
+    if 3 not in broken:
+        router.sync()
+    for back in (router.rollback, lambda: Router.rollback_of(Store(url), "default")):
+        with pytest.raises(StoreError, match=r"version 2 of router 'default' is damaged.*nothing was changed"):
+            back()
+    assert live(url) == [3]
+
+
+def test_with_no_earlier_version_one_learns_anew(url: str):
+    served(url)
+    table = tables.router_versions
+    with Store(url).write() as connection:
+        connection.execute(table.delete().where(table.c.version == 1))
+    damage(url, 2)
+    with pytest.raises(StoreError, match="version 2 .* is damaged.* no earlier one is kept.*router_versions"):
+        Router.rollback_of(Store(url), "default")
+    with Store(url).write() as connection:  # as the message says
+        connection.execute(table.delete().where(table.c.version == 2))
+    assert sum(row["graded"] for row in Router(ARMS, store=Store(url)).show()) == 6
+
+
+def test_a_way_back_to_other_text_features_is_refused_before_anything_is_changed(url: str):
+    served(url)
+    promoted(url)
+    other = Router(ARMS, store=Store(url), embedder=HashingEmbedder(16))
+    before = live(url)
+    with pytest.raises(UsageError, match="text features"):
+        other.rollback()
+    assert live(url) == before
+
+
+def test_nothing_to_go_back_from(url: str):
+    served(url)
+    for name in ("default", "nobody"):
+        with pytest.raises(UsageError, match="nothing to roll back"):
+            Router.rollback_of(Store(url), name)
+
+
+@pytest.mark.parametrize(("at", "byte"), [(10, 0x63), (8, 0x01)])
+def test_damage_that_looks_like_another_kind_of_zip(at: int, byte: int, tmp_path: Path):
+    """An unknown compression, a password: zipfile raises errors of other kinds than for broken sums."""
+    Router(ARMS).save(tmp_path / "router.npz")
+    data = bytearray((tmp_path / "router.npz").read_bytes())
+    data[data.index(b"PK\x01\x02") + at] = byte  # the directory, which zipfile goes by
+    (tmp_path / "router.npz").write_bytes(data)
+    with pytest.raises(StoreError, match="damaged"):
+        Router.load(tmp_path / "router.npz")
+
+
+def test_the_command_says_what_it_found(url: str, capsys: pytest.CaptureFixture[str]):
+    served(url, name="team")
+    promoted(url, "team")
+    damage(url, 3)
+    options = ["--store", url, "router"]
+    assert run_app([*options, "show"]) == 1
+    assert "router rollback" in " ".join(capsys.readouterr().err.split())
+    assert run_app([*options, "rollback"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "version 3 of router 'team' is damaged" in said
+    assert "version 2 (random) is live again" in said
+    damage(url, 2)
+    assert run_app([*options, "rollback", "--json"]) == 0
+    found: Any = json.loads(capsys.readouterr().out)
+    assert (found["version"], found["policy"]) == (1, "random")
+    assert "damaged" in found["damage"]
+    assert run_app([*options, "rollback"]) == 2
