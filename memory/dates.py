@@ -27,7 +27,7 @@ _COUNTS = ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine",
 _MONTHS = {name: i for i, name in enumerate(_NAMES, 1)} | {name[:3]: i for i, name in enumerate(_NAMES, 1)}
 _MONTHS["sept"] = 9
 _WEEKDAYS = {name: i for i, name in enumerate(_DAYS)}
-_NUMBERS = {word: i for i, word in enumerate(_COUNTS, 1)} | {"an": 1}
+_NUMBERS = {word: i for i, word in enumerate(_COUNTS, 1)} | {"an": 1, "one": 1, "eleven": 11, "twelve": 12}
 
 _M = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 _D = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -36,6 +36,7 @@ _RULES = [
     re.compile(rule, re.IGNORECASE)
     for rule in (
         r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+        r"\b(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?![\d-])",
         rf"\b{_D}\s+(?:of\s+)?{_M}(?:,?\s+{_Y})?\b",
         rf"\b{_M}\s+{_D}(?:,?\s+{_Y})?\b(?!\d)",
         rf"\b{_M},?\s+(?:of\s+)?{_Y}\b",
@@ -45,10 +46,11 @@ _RULES = [
 ]
 _AGO = re.compile(r"\b(\d+|" + "|".join(_NUMBERS) + r")\s+(day|week|month|year)s?\s+ago\b", re.IGNORECASE)
 _NAMED = re.compile(
-    r"\b(?:(the day before yesterday|yesterday|last night|today|tonight|this morning|tomorrow)"
+    r"\b(?:(day before yesterday|yesterday|last night|today|tonight|this morning|day after tomorrow|tomorrow)"
     r"|(last|this|next|past)\s+(week|month|year|weekend|" + "|".join(_WEEKDAYS) + r"))\b",
     re.IGNORECASE,
 )
+_BACK = {"day before yesterday": 2, "yesterday": 1, "last night": 1, "tomorrow": -1, "day after tomorrow": -2}
 _TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|(?:last|next|this|past)\s+\w+|(?:19|20)\d\d|since|recently|"
     + "|".join([*_WEEKDAYS, *(name for name in _NAMES if name not in ("may", "march"))])
@@ -173,10 +175,12 @@ def _ago(count: str, unit: str, today: date) -> list[Period]:
 def _named(word: str, unit: str, today: date) -> Period:
     day = timedelta(days=1)
     if not unit:
-        back = {"the day before yesterday": 2, "yesterday": 1, "last night": 1, "tomorrow": -1}.get(word, 0)
+        back = _BACK.get(word, 0)
         return _period(today - back * day, today - (back - 1) * day)
     shift = {"last": -1, "past": -1, "this": 0, "next": 1}[word]
     if unit in _WEEKDAYS:
+        if not shift:  # of this week, like "this weekend": it may be to come
+            return _period(start := today + day * (_WEEKDAYS[unit] - today.weekday()), start + day)
         gap = (today.weekday() - _WEEKDAYS[unit]) % 7
         start = today - day * (gap or (7 if shift < 0 else 0)) + day * 7 * max(shift, 0)
         return _period(start, start + day)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
@@ -57,6 +57,21 @@ class Entry:
     time: float | str | datetime | None = None
     speaker: str | None = None
     thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of entries that should be there once.
+
+    Attributes:
+        ids: of each, in order.
+        new: those of them that were not there.
+        before: other entries of the very same sources, which these do not hold: id → source.
+    """
+
+    ids: tuple[str, ...]
+    new: tuple[str, ...]
+    before: Mapping[str, str]
 
 
 def numbered(rows: Sequence[dict[str, Any]], first: int) -> list[str]:
@@ -114,18 +129,34 @@ class Episodic:
             UsageError: an entry can not be stored as it is; nothing was stored.
             StoreError: the database refused; nothing was stored.
         """
-        from pointwork.memory.facts import keep_stated
-
         rows = [row for entry in entries for row in _rows(entry)]
         if not rows:
             return []
         with self._store.write() as connection:
             take_turn(connection)
-            last: int | None = connection.execute(select(func.max(table.c.serial))).scalar()
-            ids = numbered(rows, (last or 0) + 1)
-            for at in range(0, len(rows), _BATCH):
-                self._store.insert(connection, table, *rows[at : at + _BATCH])
-            keep_stated(connection, rows)
+            return self._insert(connection, rows)
+
+    def keep(self, entries: Iterable[Entry]) -> Kept:
+        """Store those entries that are not there yet, to the letter and with the same labels; else as ``add``."""
+        groups = [_rows(entry) for entry in entries]
+        with self._store.write() as connection:
+            take_turn(connection)  # so that two who keep the same at once keep it once
+            there = _there(connection, sorted({group[0]["source"] for group in groups}))
+            known = [found.pop(0) if (found := there.get(_said(group[0]))) else None for group in groups]
+            fresh = [group for group, there_ in zip(groups, known, strict=True) if there_ is None]
+            made = self._insert(connection, [row for group in fresh for row in group])
+        new = iter(made)
+        ids = tuple(there_ or next(new) for there_ in known)
+        return Kept(ids, tuple(made), {left: said[1] for said, found in there.items() for left in found})
+
+    def _insert(self, connection: Connection, rows: list[dict[str, Any]]) -> list[str]:
+        from pointwork.memory.facts import keep_stated
+
+        last: int | None = connection.execute(select(func.max(table.c.serial))).scalar()
+        ids = numbered(rows, (last or 0) + 1)
+        for at in range(0, len(rows), _BATCH):
+            self._store.insert(connection, table, *rows[at : at + _BATCH])
+        keep_stated(connection, rows)
         return ids
 
     def get(self, item_id: str) -> Row:
@@ -166,18 +197,16 @@ class Episodic:
         found = self._store.row(select(func.count().label("n")).select_from(table).where(*_entries(condition)))
         return 0 if found is None else int(found["n"])
 
-    def delete_entry(self, item_id: str) -> int:
-        """Delete an entry with its chunks, by its own id or that of a chunk; returns 1, or 0 if there is none."""
+    def root(self, item_id: str) -> str:
+        """The entry of a chunk; any other id as it is."""
         row = self._store.row(select(table.c.parent_id).where(table.c.id == item_id, table.c.layer != DELETED))
-        if row is None:
-            return 0
-        root = row["parent_id"] or item_id
-        return self.delete(or_(table.c.id == root, table.c.parent_id == root))
+        return item_id if row is None else row["parent_id"] or item_id
 
     def delete(self, condition: ColumnElement[bool]) -> int:
         """Delete all rows that fulfil a condition; returns how many entries went."""
         from pointwork.memory.encoded import forget
         from pointwork.memory.facts import forget_sources
+        from pointwork.memory.playbook import forget_sources as forget_advice
         from pointwork.memory.segments import erase, segments_cover
         from pointwork.memory.words import row_words
 
@@ -196,9 +225,50 @@ class Episodic:
                 forget(connection, serials)
                 indexed = [row for row in gone if row["serial"] <= covered and row["layer"] in INDEXED]
                 erase(connection, {row["serial"]: row_words({**row})[0] for row in indexed})
-                forget_sources(connection, [row["id"] for row in gone])
+                ids = [row["id"] for row in gone]
+                forget_sources(connection, ids)
+                forget_advice(connection, set(ids).__contains__)
                 entries += sum(row["parent_id"] is None for row in gone)
         return entries
+
+
+def of_source(column: ColumnElement[str], source: str) -> ColumnElement[bool]:
+    """Whether a column holds a source or a part of it, as ``items.part_of`` says of two names."""
+    # not LIKE, which takes "a" for "A" on SQLite
+    return (column == source) | (func.substr(column, 1, len(source) + 1, type_=column.type) == f"{source}#")
+
+
+def of_entries(ids: Sequence[str]) -> ColumnElement[bool]:
+    """The rows of some entries and of their chunks."""
+    return table.c.id.in_(ids) | table.c.parent_id.in_(ids)
+
+
+def labelled(**labels: str | None) -> ColumnElement[bool] | None:
+    """The rows that have all the labels given, a part of a source for its whole too; None if none is given."""
+    condition: ColumnElement[bool] | None = None
+    for name, value in labels.items():
+        if value is not None:
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{name}={value!r} must be a string")
+            equal = of_source(table.c.source, value) if name == "source" else table.c[name] == value
+            condition = equal if condition is None else condition & equal
+    return condition
+
+
+def _there(connection: Connection, sources: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
+    """What the entries of some sources say -> their ids, in the order they were added."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for at in range(0, len(sources), _BATCH):
+        query = select(table).where(*_entries(table.c.source.in_(sources[at : at + _BATCH])))
+        for row in connection.execute(query.order_by(table.c.serial)).mappings():
+            found.setdefault(_said({**row}), []).append(row["id"])
+    return found
+
+
+def _said(row: Row) -> tuple[Any, ...]:
+    """All that was given of an entry."""
+    labels = ("source", "trust", "title", "time", "speaker", "thread")
+    return exact_text(row), *(row[label] for label in labels)
 
 
 def _entries(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pointwork.errors import UsageError
 from pointwork.extras import require
+from pointwork.memory.episodic import replace_refused
 from pointwork.memory.memory import Memory
 from pointwork.memory.modules import BOOSTERS
 
@@ -66,7 +67,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     figure: Any = figures.Figure(figsize=(10, 1.6 + 0.4 * max(4, len(found["items"]))), layout="constrained")
     backend.FigureCanvasAgg(figure)
     items, took = figure.subplots(1, 2, width_ratios=(3, 1))
-    labels = [" ".join(item["text"].split())[:48] for item in found["items"]]
+    labels = [replace_refused(" ".join(item["text"].split())[:48]) for item in found["items"]]
     places = list(range(len(labels)))
     left = [0.0] * len(labels)
     for name in ("share", *BOOSTERS):
@@ -77,12 +78,12 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     items.set_yticks(places, labels, fontsize="small", parse_math=False)
     items.invert_yaxis()
     items.legend(fontsize="small")
-    items.set_title(found["question"][:80], fontsize="medium", parse_math=False)
+    items.set_title(replace_refused(found["question"][:80]), fontsize="medium", parse_math=False)
     modules = list(found["costs"])
     took.bar(modules, [found["costs"][module]["seconds"] * 1e3 for module in modules])
     took.set_ylabel("ms")
     took.tick_params(axis="x", rotation=60)
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=150, format=path.suffix[1:] or "png")
     except (OSError, ValueError) as error:  # ValueError: no kind of picture ends like this
         raise UsageError(f"can not write {path}: {getattr(error, 'strerror', None) or error}") from error

@@ -15,6 +15,7 @@ from pointwork.memory.suspicion import gives_orders
 from pointwork.text import sentences, tokenize
 
 MOST = 200  # facts of one text
+_SENTENCE = 1000  # characters; what is longer is no sentence, and the forms take the square of its length
 SELF = "user"  # whose "my" it is, where no speaker is named
 TIME, PLACE, STATE = "time", "place", "is"
 IMPLIED = frozenset({TIME, PLACE, STATE})  # relations that a question asks for without naming them
@@ -153,7 +154,9 @@ def extract(text: str, *, seen: float, speaker: str | None = None, trust: str = 
         return []
     found: dict[Stated, None] = {}
     for sentence in sentences(text):
-        if not sentence.endswith("?") and _WORTH.search(sentence) and not _MAYBE.search(sentence):
+        if len(sentence) > _SENTENCE or sentence.endswith("?"):
+            continue
+        if _WORTH.search(sentence) and not _MAYBE.search(sentence):
             found |= dict.fromkeys(_stated(sentence.rstrip(".!… "), seen, speaker or SELF))
             if len(found) >= MOST:
                 break

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
-from pointwork.memory.episodic import MAX_LABEL, check_label
+from pointwork.memory.episodic import MAX_LABEL, check_label, of_source
 from pointwork.memory.extracting import IMPLIED, Stated, extract
 from pointwork.memory.items import UNTRUSTED, check_trust
 from pointwork.memory.turns import take_turn
@@ -144,9 +144,11 @@ class Facts:
         return list(self._resolved(select(facts).where(facts.c.key.in_(keys))).values()) if keys else []
 
     def forget(self, source: str) -> int:
-        """Delete what a source alone says, and the source from the others; returns how many statements went."""
+        """Delete what a source and its parts alone say, and them from the others; returns how many went."""
+        label = fact_sources.c.source
         with self._store.write() as connection:
-            return forget_sources(connection, [source])
+            parts = [row[0] for row in connection.execute(select(label).where(of_source(label, source)).distinct())]
+            return forget_sources(connection, parts)
 
     def extract(self) -> int:
         """Take in what the items of memory state, where it is not known: for what was added by an older package.

@@ -6,6 +6,7 @@ offsets like any text.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,23 +17,29 @@ from sqlalchemy import select
 from pointwork.errors import UsageError
 from pointwork.extras import require
 from pointwork.memory.dates import to_epoch
-from pointwork.memory.episodic import MAX_TITLE, Entry
+from pointwork.memory.episodic import MAX_LABEL, MAX_TITLE, Entry, check_label, replace_refused
 from pointwork.store import Store
 from pointwork.store.tables import runs, steps
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+)$", re.MULTILINE)
+_CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+$")
 _TOOLS = {"tool", "function"}
 # Closed by a fence at least as long; one that is not runs to the end (CommonMark).
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def read_file(path: Path, *, trust: str = "user", source: str | None = None) -> list[Entry]:
+def read_file(path: str | os.PathLike[str], *, trust: str = "user", source: str | None = None) -> list[Entry]:
     """A file as entries, by its suffix: .md, .pdf, .html, .jsonl or .json (chat logs), else plain text.
 
     Raises:
-        UsageError: it can not be read, or has no text.
+        UsageError: it is no path, can not be read, or has no text.
         ImportError: the library for its format is not installed; the message names the extra.
     """
+    if not isinstance(cast(object, path), str | os.PathLike):
+        raise UsageError(f"a file is named by its path, not {path!r}")
+    path = Path(path)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name the files in it that memory should keep")
     name = source or str(path)
     readers: dict[str, Callable[[Path, str, str], list[Entry]]] = {
         **dict.fromkeys((".md", ".markdown"), _markdown),
@@ -41,6 +48,10 @@ def read_file(path: Path, *, trust: str = "user", source: str | None = None) -> 
         **dict.fromkeys((".jsonl", ".json"), _chat),
     }
     found = readers.get(path.suffix.lower(), _plain)(path, name, trust)
+    if not found and path.suffix.lower() in (".json", ".jsonl"):
+        raise UsageError(
+            f"{path} holds no messages: .json and .jsonl are read as chat logs, each message with content or text"
+        )
     if not found:
         raise UsageError(f"{path} holds no text that memory could keep")
     return found
@@ -77,7 +88,9 @@ def _text(path: Path) -> str:
     try:
         # not read_text, which changes line ends; a mark of the byte order is none of the words
         return path.read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"can not read {path}: {error.strerror}") from error
+    except ValueError as error:
         raise UsageError(f"can not read {path} as UTF-8 text: {error}") from error
 
 
@@ -99,14 +112,19 @@ def _markdown(path: Path, source: str, trust: str) -> list[Entry]:
         if number:
             mark = marks[number - 1]
             above = [(level, title) for level, title in above if level < len(mark[1])]
-            above.append((len(mark[1]), mark[2]))
+            above.append((len(mark[1]), _heading(mark[2])))
         section = text[begin:end]
         if not section.strip():
             continue
         title = " / ".join(title for _, title in above)[-MAX_TITLE:] or path.stem
-        place = above[-1][1] if above else ""
+        place = above[-1][1][:MAX_TITLE] if above else ""
         entries.append(Entry(section, f"{source}#{place}" if place else source, trust, title=title))
     return entries
+
+
+def _heading(text: str) -> str:
+    """A heading's words, without the marks that may close it ("## Ferry ##", but not "# C#")."""
+    return replace_refused(_CLOSING.sub("", text.rstrip()).rstrip())
 
 
 def _pdf(path: Path, source: str, trust: str) -> list[Entry]:
@@ -126,7 +144,11 @@ def _html(path: Path, source: str, trust: str) -> list[Entry]:
     soup: Any = require("bs4").BeautifulSoup(_text(path), "html.parser")
     for gone in soup(["script", "style", "noscript", "template"]):
         gone.decompose()
-    title = str(soup.title.string).strip()[:MAX_TITLE] if soup.title and soup.title.string else path.stem
+    title = (
+        replace_refused(str(soup.title.string)).strip()[:MAX_TITLE]
+        if soup.title and soup.title.string
+        else path.stem
+    )
     text = "\n".join(line for raw in str(soup.get_text("\n")).splitlines() if (line := raw.strip()))
     return [Entry(text, source, trust, title=title)] if text else []
 
@@ -152,10 +174,18 @@ def _chat(path: Path, source: str, trust: str) -> list[Entry]:
         told = "tool" if {speaker.lower(), str(message.get("role")).lower()} & _TOOLS else trust
         try:
             time = to_epoch(message.get("time") or message.get("timestamp") or message.get("created"))
+            check_label("speaker", speaker, MAX_LABEL)
         except UsageError as error:
             raise UsageError(f"{path}, turn {number}: {error}") from error
         entries.append(
-            Entry(content, f"{source}#turn={number}", told, time=time, speaker=speaker or None, thread=source[:256])
+            Entry(
+                content,
+                f"{source}#turn={number}",
+                told,
+                time=time,
+                speaker=speaker or None,
+                thread=source[:MAX_LABEL],
+            )
         )
     return entries
 

@@ -101,6 +101,11 @@ def check_trust(trust: str) -> str:
     return trust
 
 
+def part_of(name: str, source: str) -> bool:
+    """Whether a source is the other one or a part of it: ``notes.md#Gate`` of ``notes.md``."""
+    return name == source or name.startswith(f"{source}#")
+
+
 def item_of(row: Mapping[str, Any], text: str, score: float = 0.0) -> Item:
     """A row of ``memory_items`` as an item with its exact text."""
     return Item(

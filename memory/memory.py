@@ -1,23 +1,24 @@
 """``Memory``: add, recall, read, list, delete."""
 
+import os
 import threading
 import time as clock
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement
 
 from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
-from pointwork.memory.episodic import MAX_ID, Entry, Episodic, check_label, exact_text, replace_refused
+from pointwork.memory.episodic import MAX_ID, Entry, Episodic, Kept, check_label, exact_text, labelled, of_entries
 from pointwork.memory.items import Cost, Item, Recall, item_of
 from pointwork.memory.modules import Module, Registry, Resources, Tier, checked, load
-from pointwork.memory.policy import DEFAULT, ENCODED, ROLE, StaticTiers, TierPolicy, TierRequest
+from pointwork.memory.policy import DEFAULT, ENCODED, StaticTiers, TierPolicy, TierRequest, promoted
+from pointwork.memory.usage import log_use
 from pointwork.store import Store, open_store
-from pointwork.store.tables import memory_items, memory_usage, models
 from pointwork.text import count_tokens_estimate, tokenize
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Tiers = str | Mapping[str, str] | TierPolicy
 
+_SOME = 1000  # entries that are forgotten at once; databases limit the number of parameters
 _INDEX_AT = 2048  # entries added before the index takes them in without being asked
 
 
@@ -74,7 +76,7 @@ class Memory:
         default = ENCODED if self._encoded else DEFAULT
         self._policy = self._checked(default if tiers is None else tiers)
         if tiers is None:
-            self._policy = _promoted(self.store) or self._policy
+            self._policy = promoted(self.store) or self._policy
         self._found: tuple[Index, Texts] | None = None
         self._unwritten = 0  # rows added by this memory since its index was last brought up to date
         self._lock = threading.RLock()
@@ -131,20 +133,44 @@ class Memory:
     def add_many(self, entries: Iterable[Entry]) -> list[str]:
         """Remember many texts in one transaction, all or none; much faster than one by one. See ``add``."""
         ids = self._rows.add(entries)
-        self._unwritten += len(ids)
+        self._grown(len(ids))
+        return ids
+
+    def keep(self, entries: Iterable[Entry]) -> Kept:
+        """Remember those of many texts that are not there yet, to the letter and with the same labels."""
+        kept = self._rows.keep(entries)
+        self._grown(len(kept.new))
+        return kept
+
+    def keep_only(self, source: str, ids: Collection[str]) -> int:
+        """Forget what there is of a source and its parts but for some entries; returns how many went."""
+        gone = [item.id for item in self.items(source=source) if item.id not in ids]
+        return sum(self._forget(of_entries(gone[at : at + _SOME])) for at in range(0, len(gone), _SOME))
+
+    def _grown(self, count: int) -> None:
+        self._unwritten += count
         if self._unwritten >= _INDEX_AT:
             # the index is written by those who add much, so that those who ask need not wait for it
             with self._lock:
                 self._synced()
-        return ids
 
-    def ingest(self, path: "str | Path", *, trust: str = "user", source: str | None = None) -> list[str]:
+    def ingest(
+        self,
+        path: "str | os.PathLike[str]",
+        *,
+        trust: str = "user",
+        source: str | None = None,
+        replace: bool = False,
+    ) -> list[str]:
         """Keep a file: Markdown by sections, PDF by pages, HTML, chat logs by turns, other text whole.
+
+        What is there already, unchanged, is not kept again. What the file held before and holds no more stays.
 
         Args:
             path: of the file; its suffix says what it is.
             trust: who wrote it; give ``web`` for what was downloaded.
             source: where it is from; None: the path.
+            replace: forget what its source held before and the file holds no more.
 
         Returns:
             The ids of its entries.
@@ -155,20 +181,22 @@ class Memory:
         """
         from pointwork.memory.ingest import read_file
 
-        return self.add_many(read_file(Path(path), trust=trust, source=source))
+        kept = self.keep(read_file(path, trust=trust, source=source))
+        if replace:
+            self.keep_only(source or str(Path(path)), kept.ids)
+        return list(kept.ids)
 
     def ingest_run(self, run_id: str) -> list[str]:
-        """Keep a run of the same store: its task, its steps and its answer; a run that was kept is kept anew.
+        """Keep a run of the same store: its task, its steps and its answer, in place of what was kept of it.
 
         Raises:
             UsageError: there is no such run.
         """
         from pointwork.memory.ingest import read_run
 
-        entries = read_run(self.store, run_id)
-        for source in {entry.source for entry in entries}:
-            self.delete(source=source)
-        return self.add_many(entries)
+        kept = self.keep(read_run(self.store, run_id))
+        self.keep_only(f"run:{run_id}", kept.ids)  # not delete, which unlearns what the run has taught
+        return list(kept.ids)
 
     def read(self, item_id: str) -> str:
         """The exact text of an item: what was added, or of a chunk its part of it.
@@ -196,9 +224,10 @@ class Memory:
 
         ``source="notes.md"`` is also its parts, which ``ingest`` names ``notes.md#…``.
         """
-        if offset < 0 or (limit is not None and limit < 0):
-            raise UsageError(f"limit={limit} and offset={offset} can not be negative")
-        condition = _where(source=source, thread=thread, speaker=speaker)
+        for name, number in (("limit", limit), ("offset", offset)):
+            if number is not None and (not isinstance(number, int) or number < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{name}={number!r} must be a whole number, not negative")
+        condition = labelled(source=source, thread=thread, speaker=speaker)
         return [item_of(row, exact_text(row)) for row in self._rows.listing(condition, limit, offset)]
 
     def delete(
@@ -213,7 +242,8 @@ class Memory:
 
         A source's parts go with it: ``source="notes.md"`` forgets ``notes.md#…``, as ``ingest`` names them, too.
         Rows, chunks, index entries and vectors go, here and in every other ``Memory`` on the store at its next
-        recall; what facts, skills and the playbook had from them alone, too.
+        recall; what facts, skills and the playbook had from them alone, or from sources of which nothing is
+        left, too, and what the runs of a thread taught.
 
         Returns:
             How many entries went; 0 if there was none such.
@@ -221,16 +251,20 @@ class Memory:
         Raises:
             UsageError: nothing was named, or an id together with something else.
         """
-        condition = _where(source=source, thread=thread, speaker=speaker)
+        condition = labelled(source=source, thread=thread, speaker=speaker)
         if (id is None) == (condition is None):
             raise UsageError("delete needs an id, or any of source, thread and speaker")
-        if id is not None:
-            return self._rows.delete_entry(id)
-        assert condition is not None
-        if source is not None and thread is None and speaker is None:
-            from pointwork.memory.semantic import forget
+        if condition is None:
+            return self._forget(of_entries([self._rows.root(str(id))]))
+        whole = sum(value is not None for value in (source, thread, speaker)) == 1
+        return self._forget(condition, *((source, thread) if whole else ()))
 
-            forget(self.store, source)
+    def _forget(self, condition: ColumnElement[bool], source: str | None = None, thread: str | None = None) -> int:
+        """Delete rows, and what rests on them, on a source or on the runs of a thread alone; entries that went."""
+        from pointwork.memory.semantic import ending, forget
+
+        for name in {*ending(self.store, condition, thread), *([] if source is None else [source])}:
+            forget(self.store, name)
         return self._rows.delete(condition)
 
     def recall(
@@ -293,7 +327,7 @@ class Memory:
             found.why,
             known.facts,
         )
-        self._log(recall, question, run_id, subtask)
+        log_use(self.store, recall, question, run_id, subtask)
         return recall
 
     def request(self, question: str, k: int = 10, budget_tokens: int = 800) -> TierRequest:
@@ -355,42 +389,3 @@ class Memory:
         chosen: dict[Module, Tier] = {module: there[0] for module, there in registry.available().items()}
         chosen.update(registry.check(m, tier, encoder=self._encoded is not None) for m, tier in tiers.items())
         return chosen
-
-    def _log(self, recall: Recall, question: str, run_id: str | None, subtask: str | None) -> None:
-        self.store.append(
-            memory_usage,
-            {
-                "run_id": run_id,
-                "subtask": subtask,
-                "question": replace_refused(question),
-                "tiers": dict(recall.tiers),
-                "items": [[item.id, item.score] for item in recall.items],
-                "tokens": recall.tokens,
-                "usd_nano": round(recall.cost.usd * 1e9),
-                "seconds": recall.cost.seconds,
-                "created": clock.time(),
-            },
-        )
-
-
-def _promoted(store: Store) -> TierPolicy | None:
-    """The learned policy that is live in a store."""
-    query = select(models.c.metrics).where(models.c.role == ROLE, models.c.state == "live")
-    row = store.row(query.order_by(models.c.created.desc()).limit(1))
-    if row is None:
-        return None
-    from pointwork.memory.learned import NetworkTiers
-
-    return NetworkTiers.from_json(row["metrics"] or {})
-
-
-def _where(**labels: str | None) -> ColumnElement[bool] | None:
-    """The rows that have all the labels given, a part of a source for its whole too; None if none is given."""
-    condition: ColumnElement[bool] | None = None
-    for name, value in labels.items():
-        if value is not None:
-            equal = memory_items.c[name] == value
-            if name == "source":  # not LIKE, which takes "a" for "A" on SQLite
-                equal |= func.substr(memory_items.c.source, 1, len(value) + 1) == f"{value}#"
-            condition = equal if condition is None else condition & equal
-    return condition

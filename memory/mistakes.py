@@ -7,7 +7,7 @@ import numpy as np
 
 from pointwork.embedding import Embedder, default_embedder
 from pointwork.errors import UsageError
-from pointwork.memory.playbook import Playbook
+from pointwork.memory.playbook import PROOF, Playbook
 
 _ALIKE = 0.6  # cosine to the first of a cluster
 _LEAST = 2  # failures of a cluster; one alone is chance
@@ -101,7 +101,7 @@ def learn(
         gain = float(after.mean() - before.mean())
         kept = None
         if gain > least_gain:
-            proof = f"replay: {before.mean():.2f} to {after.mean():.2f} on {len(cluster)}"
+            proof = f"{PROOF}{before.mean():.2f} to {after.mean():.2f} on {len(cluster)}"
             sources = [*dict.fromkeys(failure.source for failure in cluster), proof]
             kept = playbook.add(SECTION, note, sources=sources)
         trials.append(Trial(note, tuple(cluster), float(before.mean()), float(after.mean()), kept))

@@ -6,7 +6,7 @@ waits, in state ``pending``, until the user approves it, and no agent sees it be
 """
 
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from pointwork.embedding import Embedder, default_embedder
 from pointwork.errors import UsageError
-from pointwork.memory.items import UNTRUSTED, check_trust
+from pointwork.memory.items import UNTRUSTED, check_trust, part_of
 from pointwork.memory.suspicion import gives_orders
 from pointwork.store import Store, new_id
 from pointwork.store.tables import playbook as table
@@ -24,6 +24,7 @@ LIVE, PENDING, RETIRED = "live", "pending", "retired"
 _SAME = 0.93  # cosine from which two bullets of a section say the same
 _LONGEST = 400  # characters: a bullet is a sentence or two
 _HARM = 2  # votes against, beyond those for it, that retire a bullet
+PROOF = "replay: "  # begins what stands among a note's sources and is none: how it went without and with it
 PREAMBLE = "Advice from earlier runs; where it comes from stands in brackets:"
 
 
@@ -83,7 +84,7 @@ class Playbook:
         state = LIVE if safe else PENDING
         for bullet, likeness in self._near(text, [b for b in self.bullets(section) if b.state == state]):
             if likeness >= _SAME:
-                self._change(bullet.id, helpful=bullet.helpful + 1, sources=_union(bullet.sources, sources))
+                self._change(bullet.id, lambda b: {"helpful": b.helpful + 1, "sources": _union(b.sources, sources)})
                 return bullet.id
         bullet = Bullet(new_id(), section.strip(), text, 0, 0, tuple(dict.fromkeys(sources)), state)
         with self._store.write() as connection:
@@ -101,16 +102,24 @@ class Playbook:
 
     def approve(self, bullet_id: str) -> None:
         """Make a pending bullet live: the user has read it."""
-        if self._get(bullet_id).state != PENDING:
-            raise UsageError(f"bullet {bullet_id} does not wait for approval")
-        self._change(bullet_id, state=LIVE)
+
+        def approved(bullet: Bullet) -> dict[str, Any]:
+            if bullet.state != PENDING:
+                raise UsageError(f"bullet {bullet_id} does not wait for approval")
+            return {"state": LIVE}
+
+        self._change(bullet_id, approved)
 
     def vote(self, bullet_id: str, *, helpful: bool, undo: bool = False) -> None:
         """Count a use of the bullet, or take a vote back; one that does more harm than good is retired."""
-        bullet, step = self._get(bullet_id), -1 if undo else 1
-        ups, downs = max(0, bullet.helpful + step * helpful), max(0, bullet.harmful + step * (not helpful))
-        state = RETIRED if bullet.state == LIVE and downs - ups >= _HARM else bullet.state
-        self._change(bullet_id, helpful=ups, harmful=downs, state=state)
+        step = -1 if undo else 1
+
+        def voted(bullet: Bullet) -> dict[str, Any]:
+            ups, downs = max(0, bullet.helpful + step * helpful), max(0, bullet.harmful + step * (not helpful))
+            state = RETIRED if bullet.state == LIVE and downs - ups >= _HARM else bullet.state
+            return {"helpful": ups, "harmful": downs, "state": state}
+
+        self._change(bullet_id, voted)
 
     def merge(self, keep: str, gone: str) -> None:
         """Let one bullet stand for another of its section: votes and sources are added, the other is retired."""
@@ -119,16 +128,17 @@ class Playbook:
             raise UsageError(f"bullets {keep} and {gone} can not be merged: not two of one section and state")
         self._change(
             keep,
-            helpful=first.helpful + second.helpful,
-            harmful=first.harmful + second.harmful,
-            sources=_union(first.sources, second.sources),
+            lambda bullet: {
+                "helpful": bullet.helpful + second.helpful,
+                "harmful": bullet.harmful + second.harmful,
+                "sources": _union(bullet.sources, second.sources),
+            },
         )
-        self._change(gone, state=RETIRED)
+        self._change(gone, lambda _: {"state": RETIRED})
 
     def retire(self, bullet_id: str) -> None:
         """Keep a bullet for the record, and show it no more."""
-        self._get(bullet_id)
-        self._change(bullet_id, state=RETIRED)
+        self._change(bullet_id, lambda _: {"state": RETIRED})
 
     def remove(self, bullet_id: str) -> None:
         """Delete a bullet."""
@@ -137,18 +147,9 @@ class Playbook:
             connection.execute(delete(table).where(table.c.id == bullet_id))
 
     def forget(self, source: str) -> int:
-        """Delete what came from a source alone, and the source from the others; returns how many bullets went."""
-        gone = 0
-        for bullet in self.bullets():
-            if source in bullet.sources:
-                left = [other for other in bullet.sources if other != source]
-                if left:
-                    self._change(bullet.id, sources=left)
-                    continue
-                gone += 1
-                with self._store.write() as connection:
-                    connection.execute(delete(table).where(table.c.id == bullet.id))
-        return gone
+        """Delete what came from a source and its parts alone, and them from the others; returns how many went."""
+        with self._store.write() as connection:
+            return forget_sources(connection, lambda other: part_of(other, source))
 
     def bullets(self, section: str | None = None) -> list[Bullet]:
         """All bullets, of every state, in the order they were added."""
@@ -188,15 +189,35 @@ class Playbook:
         return list(zip(bullets, (vectors[1:] @ vectors[0]).tolist(), strict=True))
 
     def _get(self, bullet_id: str) -> Bullet:
-        row = self._store.row(select(table).where(table.c.id == bullet_id))
-        if row is None:
-            raise UsageError(f"the playbook has no bullet {bullet_id!r}")
-        return _bullet(row)
+        return _there(bullet_id, self._store.row(select(table).where(table.c.id == bullet_id)))
 
-    def _change(self, bullet_id: str, **values: Any) -> None:
-        values["updated"] = clock.time()
+    def _change(self, bullet_id: str, change: Callable[[Bullet], Mapping[str, Any]]) -> None:
+        """Change what a bullet is in the transaction that reads it: two who vote at once are both counted."""
+        asked = select(table).where(table.c.id == bullet_id).with_for_update()
         with self._store.write() as connection:
+            bullet = _there(bullet_id, connection.execute(asked).mappings().first())
+            values = {**change(bullet), "updated": clock.time()}
             connection.execute(update(table).where(table.c.id == bullet_id).values(**values))
+
+
+def forget_sources(connection: Connection, gone: Callable[[str], bool]) -> int:
+    """Delete the bullets that came from some sources alone, and these from the others; returns how many went.
+
+    What a replay proved is a note that names the tasks of its runs: it goes with the first of them.
+    """
+    count = 0
+    for row in connection.execute(select(table).with_for_update()).mappings().all():
+        there, mine = row["sources"] or (), table.c.id == row["id"]
+        left = [other for other in there if not gone(other)]
+        if len(left) == len(there):
+            continue
+        if left and not any(other.startswith(PROOF) for other in left):
+            values = {"sources": left, "updated": clock.time()}
+            connection.execute(update(table).where(mine).values(**values))
+        else:
+            count += 1
+            connection.execute(delete(table).where(mine))
+    return count
 
 
 def _insert(connection: Connection, bullet: Bullet) -> None:
@@ -205,7 +226,13 @@ def _insert(connection: Connection, bullet: Bullet) -> None:
     connection.execute(insert(table).values(**values))
 
 
-def _bullet(row: dict[str, Any]) -> Bullet:
+def _there(bullet_id: str, row: Mapping[Any, Any] | None) -> Bullet:
+    if row is None:
+        raise UsageError(f"the playbook has no bullet {bullet_id!r}")
+    return _bullet(row)
+
+
+def _bullet(row: Mapping[Any, Any]) -> Bullet:
     return Bullet(
         id=row["id"],
         section=row["section"],

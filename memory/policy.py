@@ -4,7 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sqlalchemy import select
+
 from pointwork.memory.modules import MODULES, Module, Tier
+from pointwork.store import Store
+from pointwork.store.tables import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,14 @@ class StaticTiers:
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return self.tiers
+
+
+def promoted(store: Store) -> TierPolicy | None:
+    """The learned policy that is live in a store."""
+    query = select(models.c.metrics).where(models.c.role == ROLE, models.c.state == "live")
+    row = store.row(query.order_by(models.c.created.desc()).limit(1))
+    if row is None:
+        return None
+    from pointwork.memory.learned import NetworkTiers
+
+    return NetworkTiers.from_json(row["metrics"] or {})

@@ -130,17 +130,17 @@ class Skills:
     def forget(self, source: str) -> int:
         """Delete what rests on a run (``run:ID``) alone, and it from the others; returns how many skills went."""
         gone = 0
-        for row in self._store.rows(select(skills)):
-            if source not in row["sources"]:
-                continue
-            left = [other for other in row["sources"] if other != source]
-            if left:
-                examples = [example for example in row["examples"] if example["source"] != source]
-                change = update(skills).where(skills.c.id == row["id"]).values(sources=left, examples=examples)
-            else:
-                change = delete(skills).where(skills.c.id == row["id"])
-                gone += 1
-            with self._store.write() as connection:
+        with self._store.write() as connection:
+            for row in connection.execute(select(skills).with_for_update()).mappings().all():
+                if source not in row["sources"]:
+                    continue
+                left = [other for other in row["sources"] if other != source]
+                if left:
+                    examples = [example for example in row["examples"] if example["source"] != source]
+                    change = update(skills).where(skills.c.id == row["id"]).values(sources=left, examples=examples)
+                else:
+                    change = delete(skills).where(skills.c.id == row["id"])
+                    gone += 1
                 connection.execute(change)
         return gone
 

@@ -11,11 +11,13 @@ import re
 
 from pointwork.memory.items import Item
 
+# A line's beginning is looked for within the line: a run of empty lines would otherwise be gone through from each
+# of them anew.
 _ORDERS = re.compile(
     r"""
       \b(?:ignore|disregard|forget|override|bypass)\b.{0,40}
       \b(?:instructions?|prompts?|rules?|everything|above|previous)\b
-    | ^\s*(?:\#+\s*)?(?:system|assistant|developer|instruction)s?\s*:
+    | ^[^\S\n]*(?:\#+[^\S\n]*)?(?:system|assistant|developer|instruction)s?\s*:
     | \b(?:new|updated|real|hidden|additional)\s+(?:system\s+)?(?:instructions?\s*(?::|for)|prompt\b)
     | \byou\s+(?:must|will)\s+now\b | (?:^|[.:!]\s+)you\s+are\s+now\b
     | \bfrom\s+now\s+on,?\s+(?:you|always|never|when|answer)
@@ -24,7 +26,7 @@ _ORDERS = re.compile(
     | \b(?:add|write|store|save)\b.{0,30}\b(?:in|to|into)\s+(?:your|the)\s+(?:playbook|memory|instructions)\b
     | \bdo\s+not\s+(?:tell|mention|reveal|inform|show)\b.{0,20}\b(?:user|anyone|anybody|this|them)\b
     | </?\s*(?:untrusted|system|instructions?|assistant)\b | <\|im_\w+\|> | \[/?INST\]
-    | ^\s*\[?\s*m\d+\s*(?:\]|>)
+    | ^[^\S\n]*(?:\[[^\S\n]*)?m\d+\s*(?:\]|>)
     | \bsend\s+(?:them|him|her|the\s+user|everyone)\s+to\s+https?://
     | \b(?:ai|llm|language)\s+(?:assistants?|agents?|models?)\s+(?:reading|processing|must|should|shall)\b
     | \b(?:dear|attention|note\s+to|important\s+for)\s+(?:the\s+|all\s+)?

@@ -27,6 +27,8 @@ _PAST = re.compile(
     r"\b(?:was|were|did|had|used\s+to|former(?:ly)?|previous(?:ly)?|earlier|before|back\s+then|originally|old)\b",
     re.I,
 )
+_FIRST = re.compile(r"\b(?:original(?:ly)?|initial(?:ly)?|at\s+first)\b", re.I)
+_BEFORE = re.compile(r"(?<!day )\b(?:before|prior\s+to)\b", re.I)
 _TIMED = re.compile(
     r"\b(?:now|currently|current|at\s+present|these\s+days|today|still|latest|newest|any\s?more|no\s+longer|used\s+to|"
     r"former(?:ly)?|previous(?:ly)?|earlier|before|back\s+then|originally|since|until|as\s+of|changed?|history)\b",
@@ -108,10 +110,20 @@ def first(items: Sequence[Item], held: Sequence[str], k: int) -> list[Item]:
 
 def _wanted(question: str, now: float) -> Period | None:
     """The time asked for; None: none is said."""
-    found = [period for period in periods(question, now) if period[0] <= now]
-    if found:
-        return max(found, key=lambda period: period[0])
+    if before := _BEFORE.search(question):
+        then = _meant(question[before.start() :], now)
+        if then is not None:
+            return then[0] - 1, then[0] - 1
+    if found := _meant(question, now):
+        return found
     return (now, now) if _TIMED.search(question) else None
+
+
+def _meant(text: str, now: float) -> Period | None:
+    """The latest of the times that a text says and that have begun; where none has, the first to come."""
+    found = periods(text, now)
+    begun = [period for period in found if period[0] <= now]
+    return max(begun, default=min(found, default=None))
 
 
 def _asks(question: str, tokens: set[str], subject: str, relation: str) -> bool:
@@ -135,8 +147,11 @@ def _at(group: list[Fact], wanted: Period | None, question: str, now: float) -> 
     newest = sorted(group, key=lambda fact: (RANK[fact.trust], fact.valid_from or float("-inf")), reverse=True)
     start, end = wanted or (now, now)
     right = [fact for fact in newest if fact.holds(start, end)]
-    if start == end and _PAST.search(question):  # what was, and no date: what held before
-        before = [fact for fact in newest if not fact.holds(now)]
+    undated = wanted in (None, (now, now))
+    if undated and _FIRST.search(question):
+        right = [min(newest, key=lambda fact: (-RANK[fact.trust], fact.valid_from or float("-inf")))]
+    elif undated and _PAST.search(question):  # what was, and no date: what held before
+        before = [fact for fact in newest if fact.valid_to is not None and fact.valid_to <= now]
         right = before[:1] or right
     return right, [fact for fact in newest if fact not in right]
 

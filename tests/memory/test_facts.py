@@ -226,6 +226,12 @@ def test_orders_of_outsiders_state_nothing_and_a_flood_is_capped() -> None:
     assert len(extract(" ".join(f"The door code{n} is {n}." for n in range(999)), seen=NOW)) <= MOST
 
 
+def test_a_line_of_any_length_is_read_and_hides_no_fact_beside_it() -> None:
+    # by the square of the length this would take hours
+    (fact,) = extract("gate code is " * 80_000 + "\nThe gate code is 4711.", seen=NOW)
+    assert (fact.subject, fact.relation, fact.value) == ("gate", "code", "4711")
+
+
 @given(st.text(max_size=200))
 def test_any_text_can_be_read(text: str) -> None:
     for fact in extract(text, seen=NOW):
@@ -264,6 +270,31 @@ def test_questions_of_time_find_what_held_then(memory: Memory, question: str, va
     assert found.facts[0].sources == (item.id,)
     assert found.text.index(value) < found.text.index({"4711": "9999", "9999": "4711"}[value])
     assert found.tokens <= 300
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What was the gate code before April?", "1111"),  # the last moment before it, not the month itself
+        ("What was the gate code before the change in May?", "2222"),
+        ("What was the gate code the day before yesterday?", "3333"),
+        ("What was the original gate code?", "1111"),
+        ("What was the gate code originally?", "1111"),
+        ("What was the gate code previously?", "2222"),  # what is to come was not
+        ("What will the gate code be next week?", "4444"),
+        ("What is the gate code?", "3333"),
+    ],
+)
+def test_before_at_first_and_to_come(question: str, value: str) -> None:
+    memory = Memory()
+    for code, begins in (
+        ("1111", "2026-01-05"),
+        ("2222", "2026-04-10"),
+        ("3333", "2026-05-02"),
+        ("4444", "2026-06-08"),
+    ):
+        memory.facts.add("gate", "code", code, valid_from=begins)
+    assert memory.recall(question, now=NOW).facts[0].value == value
 
 
 @pytest.mark.parametrize("question", ["Who painted the gate?", "How was the gate painted in April?", "Hello there"])

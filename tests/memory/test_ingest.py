@@ -1,6 +1,8 @@
 """Files, logs and runs into memory, each with a source that leads back."""
 
 import json
+import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
 from pointwork.memory.explain import draw, explained
+from pointwork.store import Store
 
 
 def by_source(memory: Memory) -> dict[str, str]:
@@ -101,6 +104,13 @@ def test_what_can_not_be_read_is_refused_and_nothing_stored(tmp_path: Path, name
         memory.ingest(path)
     with pytest.raises(UsageError, match="can not read"):
         memory.ingest(tmp_path / "missing.txt")
+    with pytest.raises(UsageError, match="is a folder; name the files"):
+        memory.ingest(tmp_path)
+    (tmp_path / "config.json").write_text('{"a": 1}')
+    with pytest.raises(UsageError, match="config.json holds no messages: .json and .jsonl are read as chat logs"):
+        memory.ingest(tmp_path / "config.json")
+    with pytest.raises(UsageError, match="by its path, not None"):
+        memory.ingest(None)  # pyright: ignore[reportArgumentType]
     assert len(memory) == 0
 
 
@@ -131,6 +141,72 @@ def test_a_run_is_kept_once_with_its_steps(database: object) -> None:
         memory.ingest_run("r2")
 
 
+def test_a_run_that_is_kept_goes_on_teaching(database: Store) -> None:
+    """Keeping it anew unlearned what its plan had taught, and took its advice out of the playbook."""
+    from pointwork.memory.playbook import Playbook
+    from pointwork.store.tables import runs
+
+    row = {"id": "r1", "task": "When?", "status": "ok", "created": 1.0, "package_version": "0"}
+    database.append(runs, {**row, "result": {"text": "At 9:40."}})
+    memory, book = Memory(database), Playbook(database)
+    memory.add("When?\nAt 9:40.", source="run:r1")  # as the team keeps it
+    book.add("times", "Look at the timetable.", sources=["run:r1"])
+    memory.ingest_run("r1")
+    assert [item.text for item in memory.items()] == ["When?", "At 9:40."]
+    assert [bullet.sources for bullet in book.bullets()] == [("run:r1",)]
+
+
+def test_what_is_there_unchanged_is_not_kept_again(database: Store, tmp_path: Path) -> None:
+    path = tmp_path / "guide.md"
+    path.write_text("Preface.\n# Hours\nFrom 7.\n# Staff\nAda.\n# Staff\nAda.\n" + "# Long\n" + "Sail. " * 900)
+    memory = Memory(database)
+    first = memory.ingest(path)
+    assert memory.ingest(path) == first
+    assert len(memory) == len(first) == 5
+    # twice the same part is two, of another author it is another
+    assert len({*first}) == 5
+    assert not {*first} & {*memory.ingest(path, trust="web")}
+    assert len(memory) == 10
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_of_a_changed_file_the_new_parts_are_kept(database: Store, tmp_path: Path, replace: bool) -> None:
+    path, other = tmp_path / "guide.md", tmp_path / "guide.md2"
+    path.write_text("# Hours\nThe office opens at 7:00.\n# Staff\nAda.\n# Gone\nNobody.\n")
+    other.write_text("Another file.")
+    memory = Memory(database)
+    hours, staff, gone = memory.ingest(path)
+    memory.ingest(other)
+    path.write_text("# Hours\nThe office opens at 8:00.\n# Staff\nAda.\n")
+    assert [fact.value for fact in memory.facts.all()] == ["7:00"]
+    now = memory.ingest(path, replace=replace)
+    assert (now[0] != hours, now[1]) == (True, staff)
+    left = [item.id for item in memory.items(source=str(path))]
+    if replace:
+        assert left == [staff, now[0]]
+        assert memory.recall("When does the office open?", k=1).items[0].id == now[0]
+        assert [fact.value for fact in memory.facts.all()] == ["8:00"]
+        with pytest.raises(UsageError, match="no item"):
+            memory.read(gone)
+    else:
+        assert left == [hours, staff, gone, now[0]]
+        assert memory.read(hours) == "# Hours\nThe office opens at 7:00.\n"
+    assert len(memory.items(source=str(other))) == 1
+
+
+def test_two_who_keep_the_same_at_once_keep_it_once(database: Store, tmp_path: Path) -> None:
+    path = tmp_path / "guide.md"
+    path.write_text("".join(f"# Part {number}\nText {number}.\n" for number in range(50)))
+
+    def keep(_: int) -> list[str]:
+        return Memory(database).ingest(path)
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(keep, range(4)))
+    assert made[1:] == made[:1] * 3
+    assert len(Memory(database)) == 50
+
+
 def test_explain_says_what_found_each_item_and_what_it_took(tmp_path: Path) -> None:
     memory = Memory()
     memory.add("Heron\nThe Heron is a ferry built by Otter Yard.", source="a")
@@ -156,6 +232,14 @@ def test_explain_draws_prices(tmp_path: Path) -> None:
     memory.add("The ferry costs $5^ and the bus $3_ a day.")
     picture = tmp_path / "recall.png"
     draw(explained(memory, "Does the ferry cost $5^ or $3_ a day?"), picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_explain_draws_any_text(tmp_path: Path) -> None:
+    memory = Memory()
+    memory.add("The ferry \ud83d and \0 the bus.")
+    picture = tmp_path / "recall.png"
+    draw(explained(memory, "Does the ferry \udcff and \0 go?"), picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -232,10 +316,51 @@ def test_code_fences_of_all_sorts(tmp_path: Path, fenced: str) -> None:
     assert [item.title for item in memory.items() if item.title != "guide"] == ["Ferry"]
 
 
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("## Ferry ##", "Ferry"),
+        ("# Ferry \t# \r", "Ferry"),
+        ("# C#", "C#"),
+        ("# #", "guide"),
+        ("# Fer\0ry", "Fer\ufffdry"),
+        ("# a" + " " * 50_000 + "b", ("a" + " " * 50_000 + "b")[-300:]),  # by its square it would take minutes
+    ],
+)
+def test_headings_of_all_sorts(tmp_path: Path, line: str, title: str) -> None:
+    (tmp_path / "guide.md").write_bytes(f"{line}\nLeaves at 9.\n".encode())
+    memory = Memory()
+    memory.ingest(tmp_path / "guide.md")
+    (item,) = memory.items()
+    assert item.title == title
+    assert item.text == f"{line}\nLeaves at 9.\n"
+
+
+def test_a_heading_of_any_length_has_a_source(tmp_path: Path, database: Store) -> None:
+    words = " ".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=10_000))
+    (tmp_path / "guide.md").write_text(f"# {words}\nLeaves at 9.\n")
+    memory = Memory(database)
+    memory.ingest(tmp_path / "guide.md")
+    assert memory.delete(source=str(tmp_path / "guide.md")) == 1
+
+
+def test_a_log_that_is_refused_says_where(tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text(
+        '{"role": "user", "content": "Hello."}\n{"name": "a\\u0000", "content": "Hi."}'
+    )
+    with pytest.raises(UsageError, match=r"chat\.jsonl, turn 1: speaker"):
+        Memory().ingest(tmp_path / "chat.jsonl")
+
+
 def test_odd_numbers_for_ids_and_limits() -> None:
     memory = Memory()
     item = memory.add("The gate is green.", source="note:1")
     assert [found.id for found in memory.items(limit=10**30)] == [item]
     assert memory.items(offset=10**30) == []
+    for wrong in (-1, 1.5, float("nan"), "5"):
+        with pytest.raises(UsageError, match="whole number"):
+            memory.items(limit=wrong)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(UsageError, match="whole number"):
+            memory.items(offset=wrong)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="no item"):
         memory.read(7)  # pyright: ignore[reportArgumentType]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -217,6 +218,35 @@ def test_what_is_cut_keeps_its_id_and_the_best_sentences(memory: Memory, tier: s
     assert ("…" in found.text) == (tier == "low")
     assert item_id in found.text
     assert memory.read(item_id).count("interest") == 30
+
+
+def test_a_store_that_can_only_be_read_answers_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = Memory(f"sqlite:///{tmp_path}/x.db")
+    memory.add("The gate opens at seven.")
+    memory.store.close()
+    monkeypatch.setattr("pointwork.store.buffer.SECONDS", 0.0)  # what is used is written at once
+    reader = Memory(f"sqlite:///file:{tmp_path}/x.db?mode=ro&uri=true")
+    for _ in range(3):
+        assert [item.id for item in reader.recall("When does the gate open?").items] == ["m1"]
+    assert "could not be stored now" in caplog.text
+    with pytest.raises(StoreError):
+        reader.add("The gate closes at nine.")
+
+
+@pytest.mark.parametrize("label", ["source", "thread", "speaker"])
+def test_labels_that_nothing_can_have(memory: Memory, label: str) -> None:
+    memory.add("tea", source="s0")
+    for name in ("\udcff.txt", "a\0b"):  # as a shell hands over the name of a file
+        assert memory.delete(**{label: name}) == 0
+        asked: dict[str, Any] = {label: name}
+        assert memory.items(**asked) == []
+    with pytest.raises(UsageError, match=f"{label}=5"):
+        memory.delete(**{label: 5})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match=f"{label}=5"):
+        memory.items(**{label: 5})  # pyright: ignore[reportArgumentType]
+    assert len(memory) == 1
 
 
 def test_deletion_by_source_thread_speaker_and_id(memory: Memory) -> None:

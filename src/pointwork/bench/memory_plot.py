@@ -46,6 +46,6 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     if budgets:
         shown.legend(fontsize="small")
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=150, format=path.suffix[1:] or "png")
     except OSError as error:
         raise UsageError(f"can not write {path}: {error.strerror}") from error

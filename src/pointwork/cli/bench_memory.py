@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pointwork.cli.measuring import Encoder
@@ -69,7 +70,7 @@ def memory(
     else:
         _print(rows)
         if plot:
-            out.print(f"[dim]picture: {out_}[/dim]")
+            out.print(f"[dim]picture: {escape(str(out_))}[/dim]")
     if not finished:
         raise typer.Exit(STOPPED)
 

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from pointwork.cli import experience
-from pointwork.cli.output import money, out, print_json, table, tiers
+from pointwork.cli.output import money, out, print_exact, print_json, table, tiers
 from pointwork.errors import UsageError
 
 app = typer.Typer(help="The team's memory: add, recall, read, list, delete.", no_args_is_help=True)
@@ -41,8 +41,11 @@ def add(
         raise UsageError("give either a text or --file")
     if file is not None:
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            # not read_text, which changes line ends: it is kept verbatim, but for a mark of the byte order
+            text = file.read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise UsageError(f"can not read {file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
             raise UsageError(f"can not read {file} as UTF-8 text: {error}") from error
     elif text == "-":
         text = sys.stdin.read()
@@ -83,15 +86,14 @@ def recall(
     out.print(f"[dim]tiers {tiers(found.tiers)} · {found.cost.tokens} tokens · {money(found.cost.usd)}[/dim]")
 
 
-@app.command(epilog="Example: [bold]pointwork memory read 019a3f…[/bold]")
+@app.command(epilog="Example: [bold]pointwork memory read m7[/bold]")
 def read(item_id: Annotated[str, typer.Argument(help="Id of the item.")], json: Json = False) -> None:
     """Print the exact original of an item."""
     text = _memory().read(item_id)
     if json:
         print_json({"id": item_id, "text": text})
     else:
-        sys.stdout.write(text)
-        sys.stdout.write("\n" if not text.endswith("\n") else "")
+        print_exact(text if text.endswith("\n") else text + "\n")
 
 
 @app.command("list", epilog="Example: [bold]pointwork memory list --limit 5[/bold]")
@@ -136,26 +138,64 @@ def ingest(
     files: Annotated[list[Path] | None, typer.Argument(help="Markdown, text, PDF, HTML or chat logs.")] = None,
     run: Annotated[str | None, typer.Option(help="A run of the store instead of files.")] = None,
     trust: Annotated[str, typer.Option(help="Who wrote them: user, agent, tool or web.")] = "user",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Forget what a file held before and holds no more.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Keep files or a whole run, in parts that can be found by themselves."""
+    """Keep files, all or none, or a whole run, in parts that can be found by themselves.
+
+    Parts that are there already, unchanged, are not kept again. Of a file that has changed the new parts are added,
+    and what they stand for stays, unless --replace says otherwise.
+    """
     from rich.progress import track
 
     from pointwork.cli.output import err
+    from pointwork.memory.ingest import read_file
+    from pointwork.memory.items import part_of
 
     if (run is None) == (not files):
         raise UsageError("give files, or --run with the id of a run")
     memory = _memory()
-    ids: dict[str, list[str]] = {}
     if run is not None:
-        ids[f"run:{run}"] = memory.ingest_run(run)
-    for file in track(files or [], "reading", console=err, disable=json or len(files or []) < 2, transient=True):
-        ids[str(file)] = memory.ingest(file, trust=trust)
-    if json:
-        print_json({"ids": ids})
+        ids = memory.ingest_run(run)
+        print_json({"ids": {f"run:{run}": ids}}) if json else out.print(
+            f"run:{run}: {_items(len(ids))}", markup=False
+        )
         return
-    for name, made in ids.items():
-        out.print(f"{escape(name)}: {len(made)} item{'s' if len(made) != 1 else ''}")
+    # all are read before any is kept: who mends the one that was refused and asks again gets none twice
+    given = list(dict.fromkeys(files or []))
+    said = track(given, "reading", console=err, disable=json or len(given) < 2, transient=True)
+    read = [(str(file), read_file(file, trust=trust)) for file in said]
+    kept = memory.keep(entry for _, entries in read for entry in entries)
+    left, ids_of = list(kept.ids), dict[str, list[str]]()
+    for name, entries in read:
+        ids_of[name], left = left[: len(entries)], left[len(entries) :]
+    gone = {name: memory.keep_only(name, ids) for name, ids in ids_of.items()} if replace else {}
+    if json:
+        print_json({"ids": ids_of, "new": kept.new, "forgotten": sum(gone.values())})
+        return
+    for name, ids in ids_of.items():
+        old = 0 if replace else sum(part_of(source, name) for source in kept.before.values())
+        out.print(f"{name}: {_told(len(ids), len({*ids} & {*kept.new}), old, gone.get(name, 0))}", markup=False)
+
+
+def _told(count: int, new: int, old: int, gone: int) -> str:
+    """What became of a file of ``count`` parts."""
+    parts = [_items(new) if new else f"there already, unchanged ({_items(count)})"]
+    if 0 < new < count:
+        parts.append(f"{count - new} there already")
+    if old:
+        parts.append(
+            f"{old} of before {'is' if old == 1 else 'are'} kept too (--replace forgets what it held before)"
+        )
+    if gone:
+        parts.append(f"{gone} of before forgotten")
+    return ", ".join(parts)
+
+
+def _items(count: int) -> str:
+    return f"{count} item{'s' if count != 1 else ''}"
 
 
 @app.command(epilog='Example: [bold]pointwork memory explain "When does the gate open?" --plot[/bold]')
@@ -193,7 +233,7 @@ def explain(
         took = f"{cost['seconds'] * 1e3:.1f} ms, {cost['tokens']} tokens, {money(cost['usd'])}"
         out.print(f"[dim]{module} {tier}: {took}[/dim]")
     if plot:
-        out.print(f"[dim]picture: {out_}[/dim]")
+        out.print(f"[dim]picture: {escape(str(out_))}[/dim]")
 
 
 def _number(value: object) -> str:
@@ -206,6 +246,8 @@ def _tiers(given: list[str]) -> dict[str, str] | str | None:
     for text in given:
         module, equals, tier = text.partition("=")
         if not equals:
+            if len(given) > 1:
+                raise UsageError(f"--tier {text} is for all modules; give it alone, or MODULE=TIER for each")
             return text
         chosen[module] = tier
     return chosen or None
