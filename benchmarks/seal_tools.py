@@ -2,8 +2,9 @@
 
     python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --seed 0 --json seal0.json
     python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --rehearse      # a handful of CPU steps
-    python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --made 0 --epochs 2 --batch 8 --steps 0
-                                              # dev alone, supervised alone: an hour and a half of two CPU cores
+    python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --made 0 --epochs 1 --batch 8 --steps 0
+                                              # dev alone, supervised alone: 78 steps and 700 answers, an hour
+                                              # or more each on two CPU cores (docs/training.md)
 
 Trained on the 700 requests of dev, less 70 that are held out for early stopping, and on requests made from the
 tools' schemas; the 700 of the test are answered greedily at the end, once. Resumable: each stage goes on from its
@@ -12,7 +13,8 @@ last checkpoint. Rollouts are drawn in-process, on a GPU too. Seeds are three ru
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -27,16 +29,122 @@ from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 LONGEST = 400
 
 
-def figures(
-    model: LocalModel, data: SealTools, requests: Sequence[Request], rows: int, longest: int
-) -> dict[str, float]:
-    """Of greedy answers."""
-    found = Figures()
-    asked = [model.chat_ids(data.prompt(request)) for request in requests]
-    answers = sample(model, asked, max_tokens=longest, temperature=0, rows=rows)
-    for request, (answer,) in zip(requests, answers, strict=True):
-        found.add(model.decode(answer.ids), request.gold)
-    return found.report()
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained on and how long; a rehearsal has a handful of each."""
+
+    data: SealTools
+    dev: Sequence[Request]
+    held_out: Sequence[Request]
+    test: Sequence[Request]
+    made: Sequence[Request]
+    folder: Path
+    seed: int
+    gpu: bool
+    rehearsal: bool
+    batch: int
+    sft_steps: int
+    lr: float
+    steps: int
+    tasks: int = 32
+    trials: int = 8
+    longest: int = LONGEST
+
+    @property
+    def rows(self) -> int:
+        """Answers that are drawn at once."""
+        return 256 if self.gpu else 16
+
+    @property
+    def budget(self) -> int:
+        """Tokens that are computed at once."""
+        return 32768 if self.gpu else 2048
+
+    def figures(self, model: LocalModel, requests: Sequence[Request]) -> dict[str, float]:
+        """Of greedy answers."""
+        found = Figures()
+        asked = [model.chat_ids(self.data.prompt(request)) for request in requests]
+        answers = sample(model, asked, max_tokens=self.longest, temperature=0, rows=self.rows)
+        for request, (answer,) in zip(requests, answers, strict=True):
+            found.add(model.decode(answer.ids), request.gold)
+        return found.report()
+
+    def evaluate(self, model: LocalModel) -> float:
+        """The mean of three figures on what is held out, for early stopping."""
+        found = self.figures(model, self.held_out)
+        return (found["tool_f1"] + found["parameter_f1"] + found["exact"]) / 3
+
+
+def planned(arguments: argparse.Namespace) -> Recipe:
+    """The recipe that the command line asks for."""
+    gpu = torch.cuda.is_available()
+    data = SealTools(arguments.data / "sealtools")
+    dev, test = data.requests("dev"), data.requests("test_in_domain")
+    held_out, dev = dev[::10], [request for place, request in enumerate(dev) if place % 10]
+    made = data.generated(arguments.made, seed=arguments.seed)
+    recipe = Recipe(
+        data, dev, held_out if gpu else held_out[::3], test, made, arguments.folder / f"seed{arguments.seed}",
+        arguments.seed, gpu, arguments.rehearse, batch=arguments.batch,
+        sft_steps=int(arguments.epochs * (len(dev) + len(made)) / arguments.batch),
+        lr=5e-5 if arguments.full else 5e-4, steps=arguments.steps,
+    )  # fmt: skip
+    if not arguments.rehearse:
+        return recipe
+    return replace(
+        recipe, dev=dev[:12], held_out=held_out[:2], test=test[:4], made=made[:12], batch=4, sft_steps=3, steps=2,
+        tasks=2, trials=2, longest=24,
+    )  # fmt: skip
+
+
+def supervised(model: LocalModel, recipe: Recipe) -> bool:
+    """Train on worked examples and take the best weights up; False: interrupted."""
+    steps, folder = recipe.sft_steps, recipe.folder / "sft"
+    examples = [recipe.data.example(request) for request in [*recipe.made, *recipe.dev]]
+    settings = Settings(
+        steps, lr=recipe.lr, warmup=min(20, steps), schedule="cosine", width=2048, budget=recipe.budget,
+        save_every=20, evaluate_every=max(1, steps // (6 if recipe.gpu else 2)), seed=recipe.seed,
+    )  # fmt: skip
+    source = Shuffled(examples, recipe.batch, seed=recipe.seed)
+    if SFTTrainer(model, source, settings, folder, evaluate=recipe.evaluate).fit().stopped == "interrupted":
+        return False
+    model.restore(folder / "best")
+    return True
+
+
+def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Group]]:
+    """What GRPO learns from at a step: some requests of dev, each answered several times by the model as it is."""
+    shuffled = Shuffled(recipe.dev, recipe.tasks, seed=recipe.seed)
+
+    def groups(step: int) -> list[Group]:
+        requests = shuffled(step)
+        asked = [model.chat_ids(recipe.data.prompt(request)) for request in requests]
+        seed = recipe.seed * 10_000 + step
+        drawn = sample(model, asked, n=recipe.trials, max_tokens=recipe.longest, seed=seed, rows=recipe.rows)
+        found: list[Group] = []
+        for request, prompt, answers in zip(requests, asked, drawn, strict=True):
+            earned = [reward(model.decode(answer.ids), request.gold) for answer in answers]
+            rollouts = [
+                Rollout(request.id, (Turn("caller", prompt, answer.ids, answer.logprobs),), value, value == 1.0)
+                for answer, value in zip(answers, earned, strict=True)
+            ]
+            found.append(Group(request.id, tuple(rollouts)))
+        return found
+
+    return groups
+
+
+def reinforced(model: LocalModel, recipe: Recipe) -> dict[str, object] | None:
+    """GRPO from the weights as they are, and the figures of the best ones; None: interrupted."""
+    settings = Settings(
+        recipe.steps, lr=recipe.lr / 10, width=2048, budget=recipe.budget, save_every=10,
+        evaluate_every=1 if recipe.rehearsal else 10, patience=6, seed=recipe.seed,
+    )  # fmt: skip
+    groups, folder = drawn_groups(model, recipe), recipe.folder / "grpo"
+    ended = GRPOTrainer(model, groups, settings, folder, evaluate=recipe.evaluate).fit()
+    if ended.stopped == "interrupted":
+        return None
+    model.restore(folder / "best")
+    return {"grpo": recipe.figures(model, recipe.test), "steps": ended.steps, "alarm": ended.alarm}
 
 
 def main() -> None:
@@ -54,74 +162,24 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="train all weights, not an adapter")
     parser.add_argument("--rehearse", action="store_true")
     arguments = parser.parse_args()
-    gpu = torch.cuda.is_available()
-    if not gpu:
+    if not torch.cuda.is_available():
         print("no GPU: on two CPU cores the whole recipe takes many hours; --help has shorter ones")
-    data = SealTools(arguments.data / "sealtools")
-    dev, test = data.requests("dev"), data.requests("test_in_domain")
-    held_out, dev = dev[::10], [request for place, request in enumerate(dev) if place % 10]
-    made = data.generated(arguments.made, seed=arguments.seed)
-    batch, tasks, trials, sft_steps, steps, longest = arguments.batch, 32, 8, 0, arguments.steps, LONGEST
-    if not gpu:
-        held_out = held_out[::3]
-    if arguments.rehearse:
-        dev, held_out, test, made = dev[:12], held_out[:2], test[:4], made[:12]
-        batch, tasks, trials, sft_steps, steps, longest = 4, 2, 2, 3, 2, 24
-    sft_steps = sft_steps or int(arguments.epochs * (len(dev) + len(made)) / batch)
-    rows, lora = (256 if gpu else 16), None if arguments.full else Lora(32, 64)
-    folder = arguments.folder / f"seed{arguments.seed}"
-    lr = 5e-5 if arguments.full else 5e-4
+    recipe = planned(arguments)
+    report: dict[str, object] = {"gpu": recipe.gpu, "rehearsal": recipe.rehearsal, "seed": recipe.seed}
 
-    def exact_and_f1(model: LocalModel) -> float:
-        found = figures(model, data, held_out, rows, longest)
-        return (found["tool_f1"] + found["parameter_f1"] + found["exact"]) / 3
+    def note(more: dict[str, object]) -> None:
+        report.update(more)
+        print(json.dumps(report), flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(report, indent=1))
 
-    report: dict[str, object] = {"gpu": gpu, "rehearsal": arguments.rehearse, "seed": arguments.seed}
-    model = LocalModel.load(arguments.model, lora=lora, seed=arguments.seed)
-    examples = [data.example(request) for request in [*made, *dev]]
-    settings = Settings(
-        sft_steps, lr=lr, warmup=min(20, sft_steps), schedule="cosine", width=2048, budget=32768 if gpu else 2048,
-        save_every=20, evaluate_every=max(1, sft_steps // (6 if gpu else 2)), seed=arguments.seed,
-    )  # fmt: skip
-    source = Shuffled(examples, batch, seed=arguments.seed)
-    if SFTTrainer(model, source, settings, folder / "sft", evaluate=exact_and_f1).fit().stopped == "interrupted":
+    lora = None if arguments.full else Lora(32, 64)
+    model = LocalModel.load(arguments.model, lora=lora, seed=recipe.seed)
+    if not supervised(model, recipe):
         return
-    model.restore(folder / "sft" / "best")
-    report["sft"] = figures(model, data, test, rows, longest)
-    print(json.dumps(report), flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1))
-    if not steps:
-        return
-
-    shuffled = Shuffled(dev, tasks, seed=arguments.seed)
-
-    def groups(step: int) -> list[Group]:
-        requests = shuffled(step)
-        asked = [model.chat_ids(data.prompt(request)) for request in requests]
-        drawn = sample(model, asked, n=trials, max_tokens=longest, seed=arguments.seed * 10_000 + step, rows=rows)
-        found: list[Group] = []
-        for request, prompt, answers in zip(requests, asked, drawn, strict=True):
-            earned = [reward(model.decode(answer.ids), request.gold) for answer in answers]
-            rollouts = [
-                Rollout(request.id, (Turn("caller", prompt, answer.ids, answer.logprobs),), value, value == 1.0)
-                for answer, value in zip(answers, earned, strict=True)
-            ]
-            found.append(Group(request.id, tuple(rollouts)))
-        return found
-
-    settings = Settings(
-        steps, lr=lr / 10, width=2048, budget=32768 if gpu else 2048, save_every=10,
-        evaluate_every=10 if not arguments.rehearse else 1, patience=6, seed=arguments.seed,
-    )  # fmt: skip
-    ended = GRPOTrainer(model, groups, settings, folder / "grpo", evaluate=exact_and_f1).fit()
-    if ended.stopped == "interrupted":
-        return
-    model.restore(folder / "grpo" / "best")
-    report |= {"grpo": figures(model, data, test, rows, longest), "steps": ended.steps, "alarm": ended.alarm}
-    print(json.dumps(report))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1))
+    note({"sft": recipe.figures(model, recipe.test)})
+    if recipe.steps and (found := reinforced(model, recipe)) is not None:
+        note(found)
 
 
 if __name__ == "__main__":

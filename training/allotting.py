@@ -67,21 +67,26 @@ class Allotment:
         successes, trials = self.seen.get(task, (0.0, 0.0))
         return trials >= CERTAIN and (successes == 0.0 or successes == trials)
 
-    def plan(self, tasks: Sequence[str], budget: int, *, most: int = 16) -> dict[str, int]:
+    def plan(
+        self, tasks: Sequence[str], budget: int, *, most: int = 16, have: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
         """Trials per task, ``budget`` in all or less if the tasks can not use them.
 
         Args:
             tasks: to choose from; of equals the first.
             budget: trials in all.
-            most: of one task.
+            most: of one task, with those that it has.
+            have: trials of this round that tasks have had; what is planned comes on top.
 
         Raises:
             UsageError: a budget below 0, or ``most`` below 2.
         """
         if budget < 0 or most < LEAST:
             raise UsageError(f"a budget must not be negative and most at least {LEAST}, not {budget} and {most}")
-        given = dict.fromkeys(tasks, 0)
-        queue = [self._bid(task, place, LEAST) for place, task in enumerate(tasks) if not self.certain(task)]
+        had = {task: (have or {}).get(task, 0) for task in tasks}
+        given = dict(had)
+        open_ = [place for place, task in enumerate(tasks) if not self.certain(task) and had[task] < most]
+        queue = [self._bid(tasks[k], k, max(1, LEAST - had[tasks[k]]), had[tasks[k]]) for k in open_]
         heapq.heapify(queue)
         left = budget
         while queue:
@@ -93,7 +98,7 @@ class Allotment:
             left -= step
             if given[task] < most:
                 heapq.heappush(queue, self._bid(task, place, 1, given[task]))
-        return given
+        return {task: given[task] - had[task] for task in tasks}
 
     def _bid(self, task: str, place: int, step: int, now: int = 0) -> tuple[float, int, int]:
         """A heap entry: gain per trial (negated), place of the task, trials."""

@@ -15,10 +15,8 @@ import torch
 from pointwork.errors import TrainingError, UsageError
 from pointwork.extras import require
 from pointwork.models import weights as files
-from pointwork.training.tensors import seeded, write_safetensors
-
-EMBEDDED = "embedded"
-"""Name of the embedded model."""
+from pointwork.training.origins import EMBEDDED
+from pointwork.training.tensors import broken_file, seeded, write_safetensors
 
 
 def tiny_llama(
@@ -105,6 +103,16 @@ def _write_plain(module: Any, folder: Path) -> None:
     module.config.save_pretrained(folder)
     if module.generation_config is not None:
         module.generation_config.save_pretrained(folder)
+
+
+@contextmanager
+def reading(folder: Path, what: str = "the model") -> Generator[None, None, None]:
+    """Whatever is wrong with the files of a model, as a ``TrainingError``."""
+    try:
+        with quiet():
+            yield
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError, broken_file()) as error:
+        raise TrainingError(f"{what} in {folder} can not be read: {error}") from error
 
 
 @contextmanager

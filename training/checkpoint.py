@@ -12,6 +12,8 @@ import pickle
 import random
 import re
 import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,11 @@ import numpy as np
 import torch
 
 from pointwork.errors import TrainingError
+from pointwork.training import tensors
 from pointwork.training.model import LocalModel
 
 _NAME = re.compile(r"step-(\d{6,})")
+_META = ("step", "described", "versions", "watch", "metrics", "source", "random")
 
 
 @dataclass(frozen=True)
@@ -52,25 +56,41 @@ def save(
     target = folder / f"step-{step:06d}"
     temp = folder / f".writing-{step:06d}-{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(".writing-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        model.save(temp / "weights")
-        torch.save({"optimiser": optimiser.state_dict(), "random": _torch_random()}, temp / "state.pt")
-        text = json.dumps({**meta, "step": step, "random": _plain_random()})
-        (temp / "meta.json").write_text(text, encoding="utf-8")
-        for path in [*temp.rglob("*"), temp]:
-            _flush(path)
-        if target.exists():
-            shutil.rmtree(target)
-        os.rename(temp, target)
-        _flush(folder)
-    except OSError as error:
+        with writing(f"the checkpoint of step {step}", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.glob(".writing-*"):
+                shutil.rmtree(left, ignore_errors=True)
+            model.save(temp / "weights")
+            torch.save({"optimiser": optimiser.state_dict(), "random": _torch_random()}, temp / "state.pt")
+            text = json.dumps({**meta, "step": step, "random": _plain_random()})
+            (temp / "meta.json").write_text(text, encoding="utf-8")
+            for path in [*temp.rglob("*"), temp]:
+                _flush(path)
+            if target.exists():
+                shutil.rmtree(target)
+            os.rename(temp, target)
+            _flush(folder)
+    except TrainingError:
         shutil.rmtree(temp, ignore_errors=True)
-        raise TrainingError(f"the checkpoint of step {step} could not be written to {folder}: {error}") from error
+        raise
     for old in checkpoints(folder)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+@contextmanager
+def writing(what: str, folder: Path) -> Generator[None, None, None]:
+    """Turns what the disk refuses inside into a ``TrainingError``.
+
+    Of a full disk torch tells by a ``RuntimeError``, and safetensors by an exception of its own.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError, tensors.broken_file()) as error:
+        raise TrainingError(
+            f"{what} could not be written to {folder}: {error}; make room there (training goes on from its last "
+            "checkpoint), or give another folder"
+        ) from error
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -87,12 +107,12 @@ def described(path: Path) -> dict[str, Any]:
     Raises:
         TrainingError: it can not be read.
     """
-    try:
-        return json.loads((path / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TrainingError(
-            f"the checkpoint {path} can not be read: {error}; remove it to go on from an earlier one"
-        ) from error
+    with _reading(path):
+        meta: dict[str, Any] = json.loads((path / "meta.json").read_text(encoding="utf-8"))
+        missing = [name for name in _META if name not in meta]
+        if missing:
+            raise ValueError(f"meta.json has no {', '.join(missing)}: another program or version wrote it")
+    return meta
 
 
 def load(path: Path, model: LocalModel) -> Saved:
@@ -102,21 +122,29 @@ def load(path: Path, model: LocalModel) -> Saved:
         TrainingError: the checkpoint can not be read or is of another model.
     """
     meta = described(path)
-    try:
+    with _reading(path):
         state: dict[str, Any] = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
-    except (OSError, EOFError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
+        saved = Saved(meta, state["optimiser"])
+        model.restore(path / "weights")
+        torch.set_rng_state(state["random"]["cpu"])
+        if torch.cuda.is_available() and state["random"]["cuda"]:
+            torch.cuda.set_rng_state_all(state["random"]["cuda"])
+        version, internal, gauss = meta["random"]["python"]
+        random.setstate((version, tuple(internal), gauss))
+        name, keys, position, has_gauss, cached = meta["random"]["numpy"]
+        np.random.set_state((name, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+    return saved
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[None, None, None]:
+    """Whatever is wrong with the files of a checkpoint, as a ``TrainingError``."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, RuntimeError, LookupError, TypeError, pickle.UnpicklingError) as error:
         raise TrainingError(
             f"the checkpoint {path} can not be read: {error}; remove it to go on from an earlier one"
         ) from error
-    model.restore(path / "weights")
-    torch.set_rng_state(state["random"]["cpu"])
-    if torch.cuda.is_available() and state["random"]["cuda"]:
-        torch.cuda.set_rng_state_all(state["random"]["cuda"])
-    version, internal, gauss = meta["random"]["python"]
-    random.setstate((version, tuple(internal), gauss))
-    name, keys, position, has_gauss, cached = meta["random"]["numpy"]
-    np.random.set_state((name, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
-    return Saved(meta, state["optimiser"])
 
 
 def _torch_random() -> dict[str, Any]:

@@ -8,7 +8,7 @@ Nothing is left out in silence: the report says of every run and turn that was d
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 
 from pointwork.store import Store
 from pointwork.store.tables import decisions, outcomes, runs, steps, tool_calls
-from pointwork.training.reading import MARK, Logged, Tokenizer, facts_of, task_of, trouble, turns_of
+from pointwork.training.reading import MARK, OTHER_ROLE, Logged, Tokenizer, facts_of, task_of, trouble, turns_of
 from pointwork.training.rewards import Reward
 from pointwork.training.samples import Group, Rollout, grouped
 
@@ -62,6 +62,16 @@ class Report:
     dropped_runs: Counter[str] = field(default_factory=Counter[str])
     dropped_turns: Counter[str] = field(default_factory=Counter[str])
 
+    def useless(self, role: str) -> str:
+        """Why there is nothing in it for a role to learn from; empty if there is."""
+        if not self.rollouts:
+            return f"no rollout can be used ({_listed(self.dropped_runs) or 'there are none'})"
+        if self.turns.get(role):
+            return ""
+        lost = Counter({why: count for why, count in self.dropped_turns.items() if why != OTHER_ROLE})
+        why = _listed(lost) or "it was not asked"
+        return f"role {role!r} wrote nothing in {self.rollouts} rollouts that can be used ({why})"
+
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types."""
         plain: dict[str, Any] = dict(vars(self))
@@ -86,6 +96,7 @@ def collect(
     reward: Reward | None = None,
     tokenizer: Tokenizer | None = None,
     imported_as: str = "",
+    models: Mapping[str, Collection[str]] | None = None,
 ) -> Data:
     """Read runs as groups of rollouts.
 
@@ -96,6 +107,9 @@ def collect(
         reward: what a run was worth; None: checker, else feedback, else an imported reward, else the judge.
         tokenizer: the trainer's, for turns without token ids; None drops those.
         imported_as: the role of turns in imported logs, which know none.
+        models: role -> names under which its present model stands in the log (``origins.own_models``): what another
+            model wrote in that role, before the role was given this one, is dropped. None, or a role that is not
+            there: whoever wrote it.
     """
     report, found, valued = Report(), list[Rollout](), reward or Reward()
     for logged in _logged(store, run_ids, since):
@@ -105,8 +119,12 @@ def collect(
         if scored is None:
             report.dropped_runs[why or "no reward: no checker, no feedback, no judge"] += 1
             continue
-        read = turns_of(logged, roles, tokenizer, imported_as)
+        read = turns_of(logged, roles, tokenizer, imported_as, models)
         report.dropped_turns += read.dropped
+        if read.foreign:
+            # what another model earned is no measure of this one's trials either
+            report.dropped_runs["the work of another model"] += 1
+            continue
         report.rendered += read.rendered
         report.greedy += read.greedy
         run_id = str(logged.run["id"])
@@ -138,6 +156,16 @@ def mark(
 def fault(store: Store, run_id: str) -> str:
     """Why a run says nothing of the models that were at work in it; empty if it does."""
     return next((trouble(logged) or "" for logged in _logged(store, [run_id], None)), "there is no such run")
+
+
+def roles_in(store: Store) -> dict[str, int]:
+    """How many answers of each role the store holds; imported ones know no role and are under ``""``."""
+    rows = store.rows(
+        select(steps.c.role, func.count().label("n"))
+        .where(steps.c.kind == "model", steps.c.error.is_(None))
+        .group_by(steps.c.role)
+    )
+    return {str(row["role"] or ""): int(row["n"]) for row in rows}
 
 
 def _logged(store: Store, run_ids: Sequence[str] | None, since: float | None) -> Iterator[Logged]:
@@ -201,6 +229,10 @@ def distinct(sequences: Sequence[tuple[int, ...]]) -> int:
     ordered = sorted(sequences)
     shared = sum(_common(before, after) for before, after in pairwise(ordered))
     return sum(map(len, ordered)) - shared
+
+
+def _listed(reasons: Counter[str]) -> str:
+    return ", ".join(f"{why}: {count}" for why, count in reasons.items())
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -8,17 +8,20 @@ Everything lies in one folder: what was collected (run ids), the trainer's check
 killed goes on there: what was collected is not collected again, training resumes at its last checkpoint.
 """
 
-import json
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pointwork.errors import PublicationError, TrainingError, UsageError
+from pointwork.settings import ROLES
 from pointwork.store import Store
+from pointwork.training import notes, waves
 from pointwork.training.allotting import Allotment
-from pointwork.training.data import Report, collect
+from pointwork.training.data import collect
+from pointwork.training.origins import live_on
 from pointwork.training.proving import Verdict, compare
 from pointwork.training.reading import Tokenizer
 from pointwork.training.rollouts import Collector, Config, Task, Trial, Versions
@@ -58,6 +61,10 @@ class Plan:
     share: float = 1.0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < math.inf:  # said now, not after hours of trials
+            raise UsageError(f"the learning rate must be a number above 0, not {self.rate}")
+
 
 @dataclass
 class Outcome:
@@ -84,6 +91,10 @@ class Outcome:
         return asdict(self)
 
 
+class Interrupted(TrainingError):
+    """Ctrl-C ended the training after a step that is saved; the message says how to go on."""
+
+
 class NotPromoted(Exception):
     """The turn ends here; the message is the reason."""
 
@@ -102,6 +113,7 @@ class Loop:
         runs: ids of runs that are in the store already, to learn from instead of collecting.
         workers: processes for trials. collector: a ready-made one, which is not closed here.
         tokenizer: for turns of which no server gave the tokens; None leaves those out.
+        models: role -> names of the model that serves it, as ``collect`` takes them: others' turns are left out.
         tell: told what goes on.
 
     Raises:
@@ -123,6 +135,7 @@ class Loop:
         workers: int = 1,
         collector: Collector | None = None,
         tokenizer: Tokenizer | None = None,
+        models: Mapping[str, Collection[str]] | None = None,
         tell: Tell = lambda _stage, _done, _all: None,
     ) -> None:
         both = {task.id for task in train} & {task.id for task in held_out}
@@ -135,10 +148,8 @@ class Loop:
         self.store, self.config, self.plan, self.folder = store, config, plan, folder
         self._train, self._held_out = list(train), list(held_out)
         self._publisher, self._base, self._tell = publisher, base, tell
-        self._runs: dict[str, Any] | None = None
-        if runs is not None:
-            self._runs = {"runs": list(runs), "late": 0, "environment": {}}
-        self._tokenizer = tokenizer
+        self._runs = None if runs is None else {"runs": list(runs), "late": 0, "environment": dict[str, int]()}
+        self._tokenizer, self._models = tokenizer, models
         self._own = collector is None
         self._collector = collector or Collector(store, config, workers=workers, share=plan.share)
         self.allotment = Allotment()
@@ -164,7 +175,9 @@ class Loop:
             TrainingError, StoreError, ConfigError: it could not be ended. Nothing was switched; the same folder
                 goes on where it was.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        before = None if only_train else self._ended()
+        if before is not None:
+            return before
         outcome = Outcome()
         try:
             groups = self._timed(outcome, "collect", lambda: self._collect(outcome))
@@ -190,6 +203,19 @@ class Loop:
         self._write("report.json", outcome.as_json())
         return outcome
 
+    def _ended(self) -> Outcome | None:
+        """What this folder has come to, if it was promoted: there is no step to prove a second time."""
+        from sqlalchemy import select
+
+        from pointwork.store.tables import models
+
+        kept: dict[str, Any] = self._read("report.json") or {}
+        query = select(models).where(models.c.role == self.plan.role, models.c.version == kept.get("version"))
+        if not kept.get("promoted") or self.store.row(query) is None:
+            return None
+        kept["verdict"] = Verdict(**kept["verdict"])
+        return Outcome(**kept)
+
     def _timed(self, outcome: Outcome, stage: str, work: Callable[[], Any]) -> Any:
         started = time.perf_counter()
         self._tell(stage, 0, 0)
@@ -208,9 +234,12 @@ class Loop:
             run_ids=kept["runs"],
             tokenizer=self._tokenizer,
             imported_as=self.plan.role,
+            models=self._models,
         )
         outcome.collected = {**data.report.as_json(), "late": kept["late"], "environment": kept["environment"]}
-        _teaches(data.report, self.plan.role)
+        useless = data.report.useless(self.plan.role)
+        if useless:
+            raise NotPromoted(useless)
         return data.groups
 
     def _tried_now(self) -> dict[str, Any]:
@@ -221,30 +250,30 @@ class Loop:
             self._write("begun.json", begun)
         own = {task.id for task in self._train}
         there = [group for group in collect(self.store, since=begun["at"]).groups if group.task in own]
-        have = {group.task: len(group.rollouts) for group in there}
-        planned = self.allotment.plan([t.id for t in self._train], self.plan.trials, most=self.plan.most)
-        wanted = [(t, planned[t.id] - have.get(t.id, 0)) for t in self._train if planned[t.id] > have.get(t.id, 0)]
-        if not wanted and not there:
+        before = [rollout for group in there for rollout in group.rollouts]
+        kept = waves.tried(
+            self._train,
+            before,
+            self.allotment,
+            lambda wanted: self._collector.round(
+                wanted, self._versions(), tell=lambda n, of: self._tell("collect", n, of)
+            ),
+            self._collector.go_on,
+            trials=self.plan.trials,
+            most=self.plan.most,
+        )
+        if not kept["runs"]:
             raise NotPromoted("every task always ends alike: there is nothing to learn from")
-        done = self._collector.round(wanted, self._versions(), tell=lambda n, of: self._tell("collect", n, of))
-        for trial in done.trials:
-            self.allotment.add(trial.task, bool(trial.correct))
-        before = [rollout.run_id for group in there for rollout in group.rollouts]
-        kept = {"runs": [*before, *done.run_ids], "late": done.late, "environment": done.environment}
         self._write("collected.json", kept)
         return kept
 
     def _versions(self) -> Versions:
-        """What is live now, of all roles."""
-        from sqlalchemy import select
-
-        from pointwork.store.tables import models
-
-        rows = self.store.rows(select(models).where(models.c.state == "live", models.c.path.is_not(None)))
-        return tuple(rows)
+        """What serves now, of all roles."""
+        rows = (live_on(self.store, self.config.settings, role) for role in ROLES)
+        return tuple(row for row in rows if row is not None)
 
     def _live(self) -> Mapping[str, Any] | None:
-        return next((row for row in self._versions() if row["role"] == self.plan.role), None)
+        return live_on(self.store, self.config.settings, self.plan.role)
 
     # train
 
@@ -255,15 +284,15 @@ class Loop:
         from pointwork.training.trainer import GRPOTrainer
 
         plan, live = self.plan, self._live()
-        lora = Lora(plan.rank, 2 * plan.rank)
-        parent = None if live is None else Path(live["path"])
-        model = LocalModel.load(self._base, lora=None if parent else lora, adapter=parent, seed=plan.seed)
         # a step on tasks that always end alike would be an empty one
         useful = [groups[index] for index in advantages(groups, plan.kind).kept]
         if not useful:
             raise NotPromoted(
                 f"no task has trials that {plan.kind!r} can tell apart: there is nothing to learn from"
             )
+        lora = Lora(plan.rank, 2 * plan.rank)
+        parent = None if live is None else Path(live["path"])
+        model = LocalModel.load(self._base, lora=None if parent else lora, adapter=parent, seed=plan.seed)
         trainer = GRPOTrainer(
             model,
             Shuffled(useful, plan.groups, seed=plan.seed),
@@ -278,8 +307,8 @@ class Loop:
         report = trainer.fit()
         outcome.training = {"steps": report.steps, "stopped": report.stopped, **report.metrics}
         if report.stopped == "interrupted":
-            raise TrainingError(
-                f"interrupted after {report.steps} steps; the same command goes on in {self.folder}"
+            raise Interrupted(
+                f"interrupted after {report.steps} steps; the same command with --out {self.folder} goes on"
             )
         if report.alarm:
             raise NotPromoted(report.alarm)
@@ -356,21 +385,7 @@ class Loop:
     # what stays on the disk
 
     def _write(self, name: str, value: Any) -> None:
-        part = self.folder / f"{name}.part"
-        part.write_text(json.dumps(value, indent=1, default=str) + "\n", encoding="utf-8")
-        part.replace(self.folder / name)
+        notes.write(self.folder, name, value)
 
     def _read(self, name: str) -> Any:
-        try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-
-def _teaches(report: Report, role: str) -> None:
-    """Refuse data that nothing can be learnt from, and say why."""
-    if not report.rollouts:
-        dropped = ", ".join(f"{why}: {count}" for why, count in report.dropped_runs.items())
-        raise NotPromoted(f"no rollout can be used ({dropped or 'there are none'})")
-    if not report.turns.get(role):
-        raise NotPromoted(f"role {role!r} wrote nothing in {report.rollouts} rollouts: it was not asked")
+        return notes.read(self.folder, name)

@@ -7,7 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -111,8 +111,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.lr <= 0 or self.save_every < 1 or self.keep < 1:
-            raise UsageError("steps, save_every and keep must be from 1, and the learning rate above 0")
+        if self.steps < 1 or not 0 < self.lr < math.inf or self.save_every < 1 or self.keep < 1:
+            raise UsageError("steps, save_every and keep must be from 1, and the learning rate a number above 0")
 
     def rate(self, step: int) -> float:
         """Learning rate of step ``step`` (from 0) as a share of ``lr``."""
@@ -209,14 +209,16 @@ class Trainer(ABC, Generic[T]):
         Raises:
             TrainingError: the loss is not finite, the disk refuses, or the folder's checkpoint is of another run.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._writing("the run"):
+            self.folder.mkdir(parents=True, exist_ok=True)
         tensors.seed(self.settings.seed)
         self._resume()
         stopped: Literal["finished", "early", "interrupted"] = "finished"
         if self.step == 0 and self._due(0):
             self._hold_out({})
         with _interruptible() as interrupted, Display(self.settings.steps, self.step, self._show) as display:
-            while self.step < self.settings.steps:
+            stopped = "early" if self.watch.exhausted else stopped  # before a resume: not a step more
+            while self.step < self.settings.steps and stopped == "finished":
                 self._one_step(display)
                 if self.watch.exhausted:
                     stopped = "early"
@@ -224,12 +226,11 @@ class Trainer(ABC, Generic[T]):
                     stopped = "interrupted"
                 if stopped != "finished" or self.step in (self.settings.steps,) or self._saves():
                     self._save()
-                if stopped != "finished":
-                    break
-        if stopped != "interrupted":
-            self.model.save(self.folder / "final")
-        if available("matplotlib"):
-            curves.draw(curves.read(self.metrics_file), self.folder / "curves.png", title=self.folder.name)
+        with self._writing("weights and curves"):
+            if stopped != "interrupted":
+                self.model.save(self.folder / "final")
+            if available("matplotlib"):
+                curves.draw(curves.read(self.metrics_file), self.folder / "curves.png", title=self.folder.name)
         watch = self.watch
         return Report(
             self.step, stopped, watch.best, watch.best_step, watch.alarm, dict(self._metrics), self.folder
@@ -265,7 +266,8 @@ class Trainer(ABC, Generic[T]):
         if self.step == 0:
             self._log({"step": 0.0, "held_out": value})
         if self.watch.evaluate(self.step, value):
-            self.model.save(self.folder / "best")
+            with self._writing("the best weights"):
+                self.model.save(self.folder / "best")
         metrics["alarm"] = float(bool(self.watch.alarm))
 
     def backward(self, loss: torch.Tensor) -> None:
@@ -300,8 +302,11 @@ class Trainer(ABC, Generic[T]):
         """One JSON object per step."""
         return self.folder / METRICS
 
+    def _writing(self, what: str) -> AbstractContextManager[None]:
+        return checkpoint.writing(what, self.folder)
+
     def _log(self, metrics: Mapping[str, float]) -> None:
-        with self.metrics_file.open("a", encoding="utf-8") as stream:
+        with self._writing("metrics"), self.metrics_file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({name: _short(value) for name, value in metrics.items()}) + "\n")
 
     def _saves(self) -> bool:
@@ -326,10 +331,8 @@ class Trainer(ABC, Generic[T]):
             return
         meta = checkpoint.described(found[-1])
         if meta["described"] != self.described():
-            mine = self.described()
-            other = ", ".join(
-                f"{name} was {value}" for name, value in meta["described"].items() if value != mine.get(name)
-            )
+            mine, was = self.described(), dict(meta["described"])
+            other = ", ".join(f"{n} was {was.get(n)}" for n in {**was, **mine} if was.get(n) != mine.get(n))
             raise TrainingError(
                 f"the checkpoint {found[-1]} is of another run ({other}); use the same settings to go on with it, "
                 "or another folder"
@@ -357,8 +360,9 @@ class Trainer(ABC, Generic[T]):
             if done <= step:
                 kept.append(line + "\n")
         temp = self.metrics_file.with_suffix(".tmp")
-        temp.write_text("".join(kept), encoding="utf-8")
-        temp.replace(self.metrics_file)
+        with self._writing("metrics"):
+            temp.write_text("".join(kept), encoding="utf-8")
+            temp.replace(self.metrics_file)
 
 
 def tokens_of(batches: Sequence[Batch]) -> dict[str, float]:

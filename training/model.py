@@ -6,6 +6,7 @@ directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32;
 
 import hashlib
 import json
+import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from torch import Tensor
 from pointwork.errors import TrainingError, UsageError
 from pointwork.extras import require
 from pointwork.models import weights as files
-from pointwork.training.bases import EMBEDDED, directory_of, quiet
+from pointwork.training.bases import EMBEDDED, directory_of, quiet, reading
 from pointwork.training.packing import Batch, Sample, pack
-from pointwork.training.tensors import floats, integers, read_safetensors, recomputed, seeded
+from pointwork.training.tensors import broken_file, floats, integers, read_safetensors, recomputed, seeded
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 # Trained tokens whose logits are held at a time, by device: 512 × 49,152 in fp32 are 0.1 GB, and the backward pass
@@ -33,7 +34,7 @@ class Lora:
     """A low-rank adapter (Hu et al., "LoRA", 2021): W + (alpha / rank)·B·A for each of ``targets``."""
 
     rank: int = 16
-    alpha: int = 32
+    alpha: float = 32
     targets: tuple[str, ...] = PROJECTIONS
 
 
@@ -107,15 +108,12 @@ class LocalModel:
         transformers: Any = require("transformers")
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if adapter is not None and lora is None:
-            lora = _lora_of(Path(adapter))
+            lora = lora_of(Path(adapter))
         # With an adapter the base is frozen and may be bf16; weights that are trained are kept in fp32.
         dtype = torch.bfloat16 if lora and chosen.type == "cuda" else torch.float32
-        try:
-            with quiet():
-                module = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-                tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        except (OSError, ValueError) as error:
-            raise TrainingError(f"the model in {folder} can not be read: {error}") from error
+        with reading(folder):
+            module = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         name = files.SMOLLM2_135M.name if str(source) == EMBEDDED else Path(source).stem
         model = cls(module, tokenizer, name=name, lora=lora, device=str(chosen), seed=seed)
         if adapter is not None:
@@ -257,7 +255,10 @@ class LocalModel:
         file = folder / ("adapter_model.safetensors" if self.lora else "model.safetensors")
         if not file.is_file():
             raise TrainingError(f"there are no weights in {folder}: {file.name} is missing")
-        found = read_safetensors(file)
+        try:
+            found = read_safetensors(file)
+        except (OSError, broken_file()) as error:
+            raise TrainingError(f"the weights {file} can not be read: {error}; copy or save them again") from error
         if self.lora:
             found = {_internal(name): value for name, value in found.items()}
         wanted = self.trained()
@@ -280,21 +281,39 @@ def _with_adapter(module: Any, lora: Lora, name: str, seed: int) -> Any:
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
-    with seeded(seed), quiet():
-        wrapped = peft.get_peft_model(module, config)
+    try:
+        with seeded(seed), quiet():
+            wrapped = peft.get_peft_model(module, config)
+    except ValueError as error:  # modules of this name are not in it
+        raise TrainingError(f"{name} can not be given {lora}: {error}") from error
     # Else the path on this machine stands in every adapter that is given away.
     wrapped.peft_config["default"].base_model_name_or_path = name
     return wrapped
 
 
-def _lora_of(adapter: Path) -> Lora:
+def lora_of(adapter: Path) -> Lora:
+    """The form of an adapter that peft saved; rsLoRA's alpha / √rank as the alpha that comes to the same.
+
+    Raises:
+        UsageError: it is none, or of a form that can not be computed here.
+    """
     try:
-        found = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-        return Lora(int(found["r"]), int(found["lora_alpha"]), tuple(sorted(found["target_modules"])))
-    except (OSError, ValueError, KeyError) as error:
+        found: dict[str, Any] = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        rank, alpha, targets = int(found["r"]), float(found["lora_alpha"]), found["target_modules"]
+        odd = [name for name in ("alpha_pattern", "rank_pattern") if found.get(name)]
+        odd += ["target_modules, which is a pattern"] if isinstance(targets, str) else []
+        rooted, names = bool(found.get("use_rslora")), tuple(sorted(targets))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{adapter} is no adapter: adapter_config.json is missing or not peft's ({error})"
         ) from error
+    if odd:
+        raise UsageError(
+            f"{adapter / 'adapter_config.json'}: one rank, one alpha and a list of modules are understood here, "
+            f"not {', '.join(odd)}"
+        )
+    alpha *= math.sqrt(rank) if rooted else 1
+    return Lora(rank, int(alpha) if alpha.is_integer() else alpha, names)
 
 
 def _internal(name: str) -> str:

@@ -19,6 +19,7 @@ The denominators are those of the whole optimiser step (``Totals``), so that a s
 in many micro-batches have the same gradient.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,11 +51,13 @@ class Objective:
     length: int | None = None
 
     def __post_init__(self) -> None:
-        if self.aggregation == "constant" and not self.length:
-            raise UsageError("aggregation 'constant' divides by a length: give Objective(length=...)")
-        if not 0 < self.clip_low < 1 or self.clip_high <= 0:
+        if self.aggregation == "constant" and (self.length is None or self.length < 1):
+            raise UsageError("aggregation 'constant' divides by a length from 1: give Objective(length=...)")
+        if not 0 <= self.kl < math.inf:
+            raise UsageError(f"the weight of the KL term must be a number from 0, not {self.kl}")
+        if not (0 < self.clip_low < 1 and self.clip_high > 0):
             raise UsageError(f"clips must be 0 < low < 1 and high > 0, not {self.clip_low}, {self.clip_high}")
-        if self.tis_cap is not None and self.tis_cap <= 0:
+        if self.tis_cap is not None and not self.tis_cap > 0:
             raise UsageError(f"tis_cap must be positive or None, not {self.tis_cap}")
 
 
@@ -65,6 +68,9 @@ class Totals:
     tokens: int
     sequences: int
 
+
+# exp() of it is a float32 still, far above any clip.
+_LARGEST = 60.0
 
 # Of ``Stats``, what does not add over micro-batches.
 _MAXIMA = ("ratio_max", "gap_max")
@@ -165,7 +171,8 @@ def policy_loss(
     if objective.ratio == "sequence":
         sums = torch.zeros_like(counts).index_add(0, sequence, log_ratio)
         log_ratio = (sums / counts.clamp(min=1.0))[sequence]
-    ratio = log_ratio.exp()
+    # A ratio that overflows is clipped away where the advantage is not negative; its gradient would be 0 · inf.
+    ratio = torch.where(advantage >= 0, log_ratio.clamp(max=_LARGEST), log_ratio).exp()
     bounded = ratio.clamp(1.0 - objective.clip_low, 1.0 + objective.clip_high)
     losses = -torch.minimum(ratio * advantage, bounded * advantage)
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pointwork.errors import ConfigError
+from pointwork.errors import TrainingError
 from pointwork.extras import require
+from pointwork.models import weights
 from pointwork.settings import EMBEDDED, Settings
 from pointwork.store import Store
-from pointwork.training.bases import EMBEDDED as BASE
-from pointwork.training.bases import directory_of
+from pointwork.training.bases import directory_of, reading
 from pointwork.training.publication.llama import LlamaTarget
 from pointwork.training.publication.probes import default_probes, probes_of
 from pointwork.training.publication.publisher import Publisher
@@ -19,36 +19,12 @@ from pointwork.training.publication.vllm import VllmTarget
 from pointwork.training.samples import Group
 
 
-def base_of(settings: Settings, role: str, given: str | None = None) -> str:
-    """The weights that are trained for a role: what ``LocalModel.load`` takes.
-
-    Args:
-        settings: the configuration. role: the model role.
-        given: a Hugging Face directory or GGUF file; needed where the role is served by a URL.
-
-    Raises:
-        ConfigError: the role's model has no weights here.
-    """
-    spec = settings.model_for(role).model.strip()
-    if given:
-        return given
-    if spec == EMBEDDED:
-        return BASE
-    if spec.startswith(EMBEDDED):
-        return spec.removeprefix(EMBEDDED).strip()
-    kind = "a server" if spec.startswith("http") else "a hosted model"
-    raise ConfigError(
-        f"role {role!r} is served by {kind} ({spec}): give the weights behind it with --base DIR"
-        if kind == "a server"
-        else f"role {role!r} is served by {kind} ({spec}), which can not be trained; give it a local model"
-    )
-
-
 class Publishing:
     """Publishers of one role, over one target.
 
     Args:
-        settings: the configuration. role: the model role. base: the trained weights, of ``base_of``.
+        settings: the configuration. role: the model role. base: the trained weights, of
+            ``origins.base_of``.
         folder: where versions are kept.
     """
 
@@ -72,9 +48,8 @@ class Publishing:
         if self._spec.startswith("http"):
             address, _, name = self._spec.partition("#")
             return VllmTarget([address], name or None)
-        if self._spec == EMBEDDED:
-            return LlamaTarget(hf=directory)
-        return LlamaTarget(Path(self._spec.removeprefix(EMBEDDED).strip()), hf=directory)
+        file = weights.of_spec(self._spec)
+        return LlamaTarget(file or Path(self._spec.removeprefix(EMBEDDED).strip()), hf=directory)
 
     def close(self) -> None:
         """Stop the servers that were started for the probes."""
@@ -90,9 +65,20 @@ class ModelTokenizer:
         self._tokenizer: Any = None
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[int]:
-        """Token ids of a conversation and the opening of the answer; what the template has no place for is text."""
+        """Token ids of a conversation and the opening of the answer; what the template has no place for is text.
+
+        Raises:
+            TrainingError: the tokenizer can not be read, or its template does not take the conversation.
+        """
         plain = [{"role": _role(m), "content": _text(m)} for m in messages]
-        said = self._loaded().apply_chat_template(plain, add_generation_prompt=True, return_dict=True)
+        tokenizer = self._loaded()
+        try:
+            said = tokenizer.apply_chat_template(plain, add_generation_prompt=True, return_dict=True)
+        except Exception as error:  # the template is a program of the model's, and may refuse a conversation
+            raise TrainingError(
+                f"the chat template of {self._base} can not write a logged conversation: {error}; give weights "
+                "with the template that the role's model has"
+            ) from error
         return [int(token) for token in said["input_ids"]]
 
     def completion(self, text: str) -> Sequence[int]:
@@ -104,7 +90,9 @@ class ModelTokenizer:
     def _loaded(self) -> Any:
         if self._tokenizer is None:
             transformers: Any = require("transformers")
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(directory_of(self._base))
+            folder = directory_of(self._base)
+            with reading(folder, "the tokenizer"):
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         return self._tokenizer
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -20,6 +20,10 @@ MARK = "training"
 BACK_END = ("ProviderError", "ProviderTimeout", "RateLimited", "StoreError")
 # … but a prompt that outgrew the context is the work of who wrote it.
 _TOO_LONG = "its context holds"
+
+
+OTHER_ROLE, NO_IDS = "of another role", "no token ids from the server"
+"""Why turns are dropped: the first need not be said, the second is mended by a tokenizer."""
 
 
 class Tokenizer(Protocol):
@@ -60,12 +64,14 @@ class Turns:
     Attributes:
         turns: that can be trained.
         dropped: reason -> how many can not.
+        foreign: whether another model than theirs wrote all that these roles wrote.
         rendered: turns whose tokens the trainer's tokenizer made, as the server gave none.
         greedy: turns drawn at temperature 0.
     """
 
     turns: list[Turn] = field(default_factory=list[Turn])
     dropped: Counter[str] = field(default_factory=Counter[str])
+    foreign: bool = False
     rendered: int = 0
     greedy: int = 0
 
@@ -135,7 +141,11 @@ def _judged(steps: Sequence[Row]) -> float | None:
 
 
 def turns_of(
-    logged: Logged, roles: Sequence[str] | None, tokenizer: Tokenizer | None, imported_as: str = ""
+    logged: Logged,
+    roles: Sequence[str] | None,
+    tokenizer: Tokenizer | None,
+    imported_as: str = "",
+    models: Mapping[str, Collection[str]] | None = None,
 ) -> Turns:
     """The turns of a run.
 
@@ -144,22 +154,32 @@ def turns_of(
         roles: only these; None: all but the judge's, whose word is a reward and no deed.
         tokenizer: for turns without token ids; None drops them.
         imported_as: the role of turns that have none.
+        models: role -> names of its own model; what others wrote in that role is dropped. Imported turns, which
+            have no role, are whose they are said to be.
     """
     found = Turns()
     answered = [step for step in logged.steps if step["kind"] == "model" and step["output"] is not None]
     found.dropped["the call failed"] = sum(
         step["kind"] == "model" and step["output"] is None for step in logged.steps
     )
+    whose = Counter[bool]()
     for step, (shown, answer) in zip(answered, messages_of(logged.steps), strict=True):
         role = str(step["role"] or imported_as)
         if role not in roles if roles is not None else role == "judge":
-            found.dropped["of another role"] += 1
+            found.dropped[OTHER_ROLE] += 1
+            continue
+        known = (models or {}).get(str(step["role"] or ""))
+        own = not known or not step["model"] or step["model"] in known
+        whose[own] += 1
+        if not own:  # other tokens, other chances: they say nothing of what this model would have written
+            found.dropped[f"of another model ({step['model']})"] += 1
             continue
         turn = _turn(step, role, shown, answer, tokenizer, found)
         if turn is not None:
             found.turns.append(turn)
             found.greedy += cast(Row, step["input"] or {}).get("temperature", 1.0) == 0
     found.dropped = +found.dropped
+    found.foreign = bool(whose[False]) and not whose[True]
     return found
 
 
@@ -171,7 +191,7 @@ def _turn(
     logprobs = step["logprobs"]
     if not prompt or not written:
         if tokenizer is None:
-            found.dropped["no token ids from the server"] += 1
+            found.dropped[NO_IDS] += 1
             return None
         text = _written(answer)
         found.rendered += 1

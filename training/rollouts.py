@@ -264,6 +264,11 @@ class Collector:
         self._round = 0
         self._next: dict[str, int] = {}
 
+    def go_on(self, had: Mapping[str, int]) -> None:
+        """Number trials on from those that tasks have had: an earlier process made them, each number one draw."""
+        for task, count in had.items():
+            self._next[task] = max(count, self._next.get(task, 0))
+
     def round(
         self,
         wanted: Sequence[tuple[Task, int]],

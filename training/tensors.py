@@ -61,3 +61,11 @@ def read_safetensors(file: Path) -> dict[str, Tensor]:
 
     library: Any = safetensors
     return library.load_file(file)
+
+
+def broken_file() -> type[Exception]:
+    """What safetensors raises of a file that it can not read or write."""
+    import safetensors
+
+    library: Any = safetensors
+    return library.SafetensorError

@@ -1,5 +1,6 @@
 """Watches a training run by a metric of tasks that it is not trained on: when to stop, when to raise an alarm."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ class Watch:
     def evaluate(self, step: int, metric: float) -> bool:
         """Note an evaluation; whether it is the best so far."""
         self.evaluations.append((step, metric))
-        if self.best is not None and metric <= self.best + self.tolerance:
+        if math.isnan(metric) or (self.best is not None and metric <= self.best + self.tolerance):
             return False
         self.best, self.best_step = metric, step
         return True
@@ -50,10 +51,9 @@ class Watch:
         Falls: the last ``FALLING`` evaluations are both below the best by more than the tolerance, and the last is
         not above the one before it. Rises: the batches since the best evaluation earned more than as many before.
         """
-        if self._since() < FALLING:
+        if self.best is None or self._since() < FALLING:
             return ""
         last = [metric for _, metric in self.evaluations[-FALLING:]]
-        assert self.best is not None
         if max(last) >= self.best - self.tolerance or last[-1] > last[-2]:
             return ""
         later = [reward for step, reward in self.rewards if step > self.best_step]

@@ -15,7 +15,7 @@ from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, ProviderError
 from pointwork.ledger import Ledger
 from pointwork.models import ChatRequest, adapters
-from pointwork.models.adapters import Adapter, adapter_for, base_of, packaged
+from pointwork.models.adapters import Adapter, adapter_for, base_of, names_of, packaged
 from pointwork.models.embedded import EmbeddedClient
 from pointwork.models.factory import open_client
 from pointwork.models.gateway import Caller, Models
@@ -156,6 +156,27 @@ def test_an_adapter_belongs_to_one_model(store: Store) -> None:
     assert adapter_for(store, "judge", f"{URL}#m") is None
     assert base_of("local:") == base_of("local:SmolLM2-135M-Instruct") == "SmolLM2-135M-Instruct"
     assert base_of("local:/a/../b.gguf") == "/b.gguf"
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("local:", {"SmolLM2-135M-Instruct", "SmolLM2-135M-Instruct.Q4_1"}),
+        ("local:/x/SmolLM2-135M-Instruct.Q4_1.gguf", {"SmolLM2-135M-Instruct", "SmolLM2-135M-Instruct.Q4_1"}),
+        ("local:/x/mine.Q8_0.gguf", {"mine.Q8_0"}),
+        (f"{URL}#org%2Fm", {"org/m"}),
+        (URL, set[str]()),
+        ("gpt-4o-mini", {"gpt-4o-mini"}),
+    ],
+)
+def test_a_models_names_are_those_that_its_clients_have(tmp_path: Path, spec: str, names: set[str]) -> None:
+    assert names_of(spec) == names
+    if spec.startswith("local:/"):  # the file must be there to be opened
+        file = tmp_path / Path(spec).name
+        file.touch()
+        spec = f"local:{file}"
+    if names and spec != "gpt-4o-mini":
+        assert open_client(spec).name in names
 
 
 def test_another_kind_of_model_in_the_table(store: Store) -> None:

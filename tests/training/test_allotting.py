@@ -64,6 +64,10 @@ def test_it_is_the_best_plan_there_is(pairs: list[tuple[int, int]], budget: int)
     assert worth >= best - 0.25 / 6
 
 
+def test_a_task_that_has_had_all_it_may_have_gets_no_more() -> None:
+    assert Allotment().plan(["a", "b"], 6, most=4, have={"a": 4, "b": 2}) == {"a": 0, "b": 2}
+
+
 def test_state_survives() -> None:
     allotment, other = seen(a=(1, 3)), Allotment()
     other.restore(allotment.state())

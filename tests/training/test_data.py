@@ -182,6 +182,34 @@ def test_only_the_roles_that_are_trained(store: Store) -> None:
     assert dict(data.report.dropped_turns) == {"of another role": 1}
 
 
+def test_what_another_model_wrote_in_the_role_is_left_out(store: Store) -> None:
+    """The role was served by an API, or by other weights, when the run was made: their tokens are not its own."""
+    mine, other = World(store), World(store)
+    other.model.name = "gpt-4o-mini"
+    for world in (mine, other, other):
+        mark(store, world.run("t"), "t", checked=world is mine)
+    data = collect(store, models={"worker-small": {"words"}})
+    (rollout,) = data.groups[0].rollouts
+    assert (rollout.reward, len(rollout.turns)) == (1.0, 1)
+    assert dict(data.report.dropped_turns) == {"of another model (gpt-4o-mini)": 2}
+    assert dict(data.report.dropped_runs) == {"the work of another model": 2}
+    # an adapter's versions over the same base are told apart by steps.model_version, and are all its own
+    assert dict(data.report.versions) == {"v1": 1}
+    for anyone in (None, {}, {"planner": {"words"}}, {"worker-small": frozenset[str]()}):
+        assert collect(store, models=anyone).report.turns == {"worker-small": 3}
+
+
+def test_a_run_of_several_models_keeps_what_is_the_roles_own(store: Store) -> None:
+    world = World(store)
+    run = world.run("t")
+    row = {"run_id": run, "kind": "model", "role": "worker-small", "model": "old", "started": 1.0}
+    store.append(tables.steps, {**row, "input": {"messages": []}, "output": {"text": "x", "finish": "stop"}})
+    mark(store, run, "t", checked=True)
+    report = collect(store, models={"worker-small": {"words"}}).report
+    assert (report.rollouts, report.turns) == (1, {"worker-small": 1})
+    assert dict(report.dropped_turns) == {"of another model (old)": 1}
+
+
 def test_the_same_prompt_is_the_same_state(store: Store) -> None:
     world = World(store)
     for _ in range(2):
@@ -232,7 +260,8 @@ def test_tau_bench_trials_make_groups(store: Store, tmp_path: Path) -> None:
     without = collect(store)
     assert (without.report.groups, without.report.mixed, without.report.constant) == (2, 1, 1)
     assert dict(without.report.dropped_turns) == {"no token ids from the server": 8}
-    data = collect(store, tokenizer=Words(), imported_as="planner")
+    # whose they are is said, by --imported-as or --role: their model is not asked for
+    data = collect(store, tokenizer=Words(), imported_as="planner", models={"planner": {"words"}})
     turns = data.groups[0].rollouts[0].turns
     assert [turn.role for turn in turns] == ["planner", "planner"]
     assert len(turns[1].prompt_ids) > len(turns[0].prompt_ids)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointwork.errors import PublicationError, UsageError
+from pointwork.errors import PublicationError, TrainingError, UsageError
+from pointwork.models.adapters import base_of
 from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.training.data import mark
@@ -36,6 +37,10 @@ class Stub:
         self.world, self.rule = World(store, temperature=1.0), rule
         self.config = Config(Settings())
         self.asked: list[tuple[str, int]] = []
+        self.had: dict[str, int] = {}
+
+    def go_on(self, had: Mapping[str, int]) -> None:
+        self.had = dict(had)
 
     def round(
         self, wanted: Sequence[tuple[Task, int]], versions: Versions = (), *, tell: Any = None, whole: bool = False
@@ -43,7 +48,9 @@ class Stub:
         found = Round()
         for task, count in wanted:
             self.asked.append((task.id, count))
-            for number in range(count):
+            first = 0 if whole else self.had.get(task.id, 0)
+            self.had[task.id] = first + count
+            for number in range(first, first + count):
                 run, correct = self.world.run(task.text), self.rule(task.id, number, bool(versions))
                 mark(self.world.store, run, task.id, trial=number, checked=correct, purpose=self.config.purpose)
                 found.trials.append(Trial(task.id, number, run, "done", correct))
@@ -79,7 +86,7 @@ def publisher(error: str = "") -> Any:
             before = self.versions.live(role)
             name = f"{role}-{self.versions.next_number(role)}"
             kept: dict[str, Any] = {"sha256": "0" * 64, "parent": None, "metrics": metrics or {}}
-            row = self.versions.add(role, name, base="b", folder=adapter, **kept)
+            row = self.versions.add(role, name, base=base_of("local:"), folder=adapter, **kept)
             expected = None if before is None else before["id"]
             self.versions.switch(role, row["id"], expected=expected, metrics={})
             return SimpleNamespace(version=name)
@@ -153,6 +160,34 @@ def test_the_second_version_is_measured_beside_the_first(store: Store, tmp_path:
     assert again.version == "worker-small-2"
 
 
+def of_another_base(store: Store, folder: Path) -> None:
+    kept: dict[str, Any] = {"sha256": "", "parent": None, "metrics": {}}
+    row = Kept(store).add("worker-small", "worker-small-1-old", base="/old.gguf", folder=folder / "gone", **kept)
+    Kept(store).switch("worker-small", row["id"], expected=None, metrics={})
+
+
+def test_a_version_of_the_roles_model_before_is_no_parent(store: Store, tmp_path: Path, tiny_folder: Path) -> None:
+    """Training went on from an adapter of other weights, and ended there, or in nonsense if their shapes agree."""
+    of_another_base(store, tmp_path)
+    stub = Stub(store, better)
+    ids = stub.round([(task, 2) for task in TRAIN]).run_ids
+    plan = Plan(steps=1, groups=2, rank=2)
+    more: dict[str, Any] = {"base": tiny_folder, "runs": ids, "collector": stub}
+    made = Loop(store, Config(Settings()), [], [], plan, tmp_path / "l", publisher(), **more)
+    done = made.turn(only_train=True)
+    assert done.training["steps"] == 1
+    assert done.live is None
+
+
+def test_it_is_replaced_by_what_is_proved_over_the_new_one(store: Store, tmp_path: Path) -> None:
+    of_another_base(store, tmp_path)
+    stub = Stub(store, better)
+    done = loop(store, tmp_path / "l", better, collector=stub).turn()
+    assert done.promoted
+    assert done.live == done.version == "worker-small-2"
+    assert [row["state"] for row in Kept(store).all("worker-small")] == ["live", "retired"]
+
+
 def test_a_loop_that_was_killed_does_not_collect_again(store: Store, tmp_path: Path) -> None:
     first = loop(store, tmp_path, better)
 
@@ -182,6 +217,18 @@ def test_trials_that_had_ended_before_a_kill_are_not_made_again(store: Store, tm
     assert sum(count for task, count in stub.asked if task.startswith("t")) == 9
 
 
+def test_a_turn_that_was_promoted_is_not_made_again(store: Store, tmp_path: Path) -> None:
+    """After a kill in round 2, round 1 was proved again, found no step beside itself, and was "rolled back"."""
+    first = loop(store, tmp_path, better).turn()
+    stub, again = Stub(store, better), publisher("new and previous look alike")
+    assert loop(store, tmp_path, better, collector=stub, publisher=again).turn() == first
+    assert stub.asked == []
+    assert json.loads((tmp_path / "report.json").read_text())["promoted"] is True
+    other = Store("sqlite://")  # the folder in hand, but nothing published: it goes on
+    assert not loop(other, tmp_path, better, publisher=again).turn().promoted
+    other.close()
+
+
 def test_runs_of_the_store_can_be_learnt_from(store: Store, tmp_path: Path) -> None:
     stub = Stub(store, better)
     ids = stub.round([(task, 2) for task in TRAIN]).run_ids
@@ -192,10 +239,36 @@ def test_runs_of_the_store_can_be_learnt_from(store: Store, tmp_path: Path) -> N
     assert "nothing was published" in done.reason
 
 
+def test_another_models_runs_are_not_learnt_from(store: Store, tmp_path: Path) -> None:
+    stub = Stub(store, better)
+    ids = stub.round([(task, 2) for task in TRAIN]).run_ids
+    others = {"worker-small": {"another"}}
+    done = loop(store, tmp_path, better, collector=stub, runs=ids, models=others).turn(only_train=True)
+    assert done.reason == "no rollout can be used (the work of another model: 6)"
+
+
+def test_a_role_whose_turns_have_no_tokens_learns_nothing(store: Store, tmp_path: Path) -> None:
+    """It was said not to have been asked."""
+    stub = Stub(store, better)
+    stub.world = World(store, keep_tokens=False)
+    done = loop(store, tmp_path, better, collector=stub).turn()
+    assert done.reason.endswith("(no token ids from the server: 12)")
+
+
 def test_a_role_that_was_not_asked_learns_nothing(store: Store, tmp_path: Path) -> None:
     made = loop(store, tmp_path, better)
     made.plan = replace(made.plan, role="planner")
     assert "'planner' wrote nothing" in made.turn().reason
+
+
+def test_a_folder_that_refuses_is_found_before_anything_is_tried(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "there" / "begun.json.part").mkdir(parents=True)  # as a folder that may not be written
+    for folder in (tmp_path / "file", tmp_path / "there"):
+        collector = Stub(store, better)
+        with pytest.raises(TrainingError, match="can not be written to"):
+            loop(store, folder, better, collector=collector).turn()
+        assert not collector.asked
 
 
 def test_tasks_to_judge_by_are_not_learnt_from(store: Store, tmp_path: Path) -> None:

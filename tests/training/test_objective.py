@@ -72,6 +72,20 @@ def test_clipped_tokens_have_no_gradient() -> None:
     assert new.grad.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("ratio", ["token", "sequence"])
+def test_a_ratio_that_overflows_is_clipped_like_any_other(ratio: Any) -> None:
+    new = torch.tensor([200.0, 0.0], requires_grad=True)
+    several = torch.tensor([0, 1])
+    for advantage in (1.0, 0.0):
+        loss, stats = policy_loss(
+            new, torch.zeros(2), torch.tensor([advantage, 1.0]), several, 2, Totals(2, 2), Objective(ratio=ratio)
+        )
+        (gradient,) = torch.autograd.grad(loss, new)
+        assert gradient.tolist() == [0.0, -0.5]
+        assert loss.item() == pytest.approx(-(1.28 * advantage + 1.0) / 2)
+        assert stats.clipped_high == (advantage > 0)
+
+
 def test_at_ratio_one_the_gradient_is_the_policy_gradient() -> None:
     new = torch.tensor([-1.0, -2.0, -0.3], requires_grad=True)
     advantage = torch.tensor([2.0, 2.0, -1.0])
@@ -126,6 +140,12 @@ def test_the_gradient_of_the_kl_term_is_that_of_the_kl() -> None:
 def test_what_can_not_be_meant_is_refused() -> None:
     with pytest.raises(UsageError, match="length"):
         Objective(aggregation="constant")
+    with pytest.raises(UsageError, match="length"):
+        Objective(aggregation="constant", length=-5)  # would train away from what is good
+    with pytest.raises(UsageError, match="KL"):
+        Objective(kl=-0.1)
+    with pytest.raises(UsageError, match="clips"):
+        Objective(clip_high=float("nan"))
     with pytest.raises(UsageError, match="clips"):
         Objective(clip_low=0.0)
     with pytest.raises(UsageError, match="tis_cap"):

@@ -115,6 +115,15 @@ def test_a_trials_numbers_go_on_and_so_do_its_seeds(store: Store) -> None:
     assert len({seed_of(0, "sum", number) for number in numbers}) == 4
 
 
+def test_numbers_go_on_from_what_an_earlier_process_has_tried(store: Store) -> None:
+    with Collector(store, scripted(right), executor=ThreadPoolExecutor(1)) as collector:
+        collector.go_on({TASK.id: 5})
+        first = [trial.trial for trial in collector.round([(TASK, 1)]).trials]
+        collector.go_on({TASK.id: 2})  # what it knows itself is more
+        second = [trial.trial for trial in collector.round([(TASK, 1)]).trials]
+    assert (first, second) == ([5], [6])
+
+
 def test_runs_of_an_evaluation_are_never_trained_on(store: Store) -> None:
     config = replace(scripted(right), purpose="evaluation", temperature=None)
     with Collector(store, config, executor=ThreadPoolExecutor(1)) as collector:

@@ -124,6 +124,44 @@ def test_a_half_written_checkpoint_is_not_one(tmp_path: Path) -> None:
     assert not list((tmp_path / "checkpoints").glob(".writing-*"))
 
 
+def _no_room(*_: Any, **__: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def _cut_short(*_: Any, **__: Any) -> None:
+    raise RuntimeError("unexpected pos 33536 vs 33428")  # as torch says it
+
+
+@pytest.mark.parametrize(
+    ("where", "how", "what"),
+    [
+        ("pointwork.training.checkpoint.torch.save", _cut_short, "the checkpoint of step 2"),
+        ("pointwork.training.model.LocalModel.save", _no_room, "the checkpoint of step 2"),
+        ("pointwork.training.loop.curves.draw", _no_room, "weights and curves"),
+    ],
+)
+def test_a_full_disk_is_said(
+    tmp_path: Path,
+    tiny: Callable[..., LocalModel],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    how: Any,
+    what: str,
+) -> None:
+    pytest.importorskip("matplotlib")
+    run = GRPOTrainer(tiny(8, lora=Lora(4)), constantly(MIXED), Settings(2), tmp_path, show=False)
+    monkeypatch.setattr(where, how)
+    with pytest.raises(TrainingError, match=f"{what} could not be written to"):
+        run.fit()
+    assert not list((tmp_path / "checkpoints").glob(".writing-*"))
+
+
+def test_a_folder_that_can_not_be_one_is_said(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingError, match="could not be written to"):
+        GRPOTrainer(tiny(8), constantly(MIXED), Settings(1), tmp_path / "file", show=False).fit()
+
+
 def test_another_runs_checkpoint_is_refused(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
     def run(**options: Any) -> GRPOTrainer:
         model = tiny(8, lora=Lora(4))
@@ -136,6 +174,57 @@ def test_another_runs_checkpoint_is_refused(tmp_path: Path, tiny: Callable[..., 
     (tmp_path / "checkpoints" / "step-000002" / "state.pt").write_bytes(b"cut")
     with pytest.raises(TrainingError, match="can not be read"):
         run().fit()
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def _without(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        meta = json.loads((folder / "meta.json").read_text())
+        (folder / "meta.json").write_text(json.dumps({key: meta[key] for key in meta if key != name}))
+
+    return change
+
+
+BREAKAGES: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda at: _cut(at / "weights" / "adapter_model.safetensors"), "adapter_model.safetensors"),
+    (lambda at: (at / "state.pt").write_bytes(b"hello" * 100), "can not be read"),
+    (lambda at: torch.save({"x": 1}, at / "state.pt"), "'optimiser'"),
+    (lambda at: (at / "meta.json").write_text("[]"), "another program or version"),
+    (_without("described"), "no described"),
+    (_without("random"), "no random"),
+]
+
+
+@pytest.mark.parametrize(("break_it", "what"), BREAKAGES)
+def test_a_broken_or_foreign_checkpoint_is_said(
+    tmp_path: Path, tiny: Callable[..., LocalModel], break_it: Callable[[Path], Any], what: str
+) -> None:
+    def run(steps: int) -> Any:
+        model = tiny(8, lora=Lora(4))
+        return GRPOTrainer(model, constantly(MIXED), Settings(steps), tmp_path, show=False).fit()
+
+    run(1)
+    break_it(tmp_path / "checkpoints" / "step-000001")
+    with pytest.raises(TrainingError, match=what):
+        run(2)
+
+
+def test_a_setting_that_an_older_checkpoint_does_not_know_is_named(
+    tmp_path: Path, tiny: Callable[..., LocalModel]
+) -> None:
+    def run() -> Any:
+        return GRPOTrainer(tiny(8), constantly(MIXED), Settings(1), tmp_path, show=False).fit()
+
+    run()
+    meta = tmp_path / "checkpoints" / "step-000001" / "meta.json"
+    said = json.loads(meta.read_text())
+    del said["described"]["updates"]
+    meta.write_text(json.dumps(said))
+    with pytest.raises(TrainingError, match="updates was None"):
+        run()
 
 
 def test_good_answers_become_likelier(tmp_path: Path, tiny: Callable[..., LocalModel]) -> None:
@@ -243,6 +332,18 @@ def test_early_stop_keeps_the_best(tmp_path: Path, tiny: Callable[..., LocalMode
     final = probability(model, (3, 4))
     model.restore(tmp_path / "best")
     assert probability(model, (3, 4)) != final
+    again = GRPOTrainer(
+        tiny(8, lora=Lora(4)), constantly(MIXED), settings, tmp_path, evaluate=lambda m: next(values), show=False
+    )
+    report = again.fit()  # has stopped: not a step more
+    assert (report.stopped, report.steps, report.best_step) == ("early", 6, 2)
+    assert probability(again.model, (3, 4)) == final
+
+
+@pytest.mark.parametrize("lr", [0.0, float("nan"), float("inf")])
+def test_a_learning_rate_that_is_none_is_refused(lr: float) -> None:
+    with pytest.raises(UsageError, match="learning rate"):
+        Settings(1, lr=lr)
 
 
 def test_batches_are_a_function_of_seed_and_step() -> None:

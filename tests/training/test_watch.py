@@ -43,3 +43,11 @@ def test_the_state_goes_through_json() -> None:
     again = Watch(patience=1)
     again.restore(json.loads(json.dumps(watch.state())))
     assert again == watch
+
+
+def test_what_is_no_number_is_never_the_best() -> None:
+    nan = float("nan")
+    watch = watched([0.1, 0.2, 0.3, 0.4], [(1, nan), (2, 0.5), (3, nan), (4, 0.4)], patience=3)
+    assert (watch.best, watch.best_step, watch.exhausted) == (0.5, 2, False)
+    lost = watched([0.1, 0.2, 0.3], [(1, nan), (2, nan), (3, nan)], patience=3)
+    assert (lost.best, lost.alarm, lost.exhausted) == (None, "", True)

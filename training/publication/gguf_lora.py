@@ -230,4 +230,6 @@ def _tensors(file: Path) -> dict[str, Array]:
         if kind is np.uint16:  # bfloat16 is the upper half of a float32
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
         found[name] = raw.astype(np.float32)
+        if not np.isfinite(found[name]).all():
+            raise TrainingError(f"{file}: {name} holds what is no number, as after a loss that diverged")
     return found

@@ -49,11 +49,11 @@ def publisher_for(
     source = base
     target: Target
     if spec.startswith("local:"):
-        name = spec.removeprefix("local:").strip()
-        known = not name or name in weights.FILES
-        source = source or (EMBEDDED if known else Path(name).expanduser())
+        file = weights.of_spec(spec)
+        own = Path(spec.removeprefix("local:").strip()).expanduser() if file is None else weights.path_of(file)
+        source = source or (EMBEDDED if file is weights.SMOLLM2_135M else own)
         hf = directory_of(source)
-        target = LlamaTarget(hf=hf) if known else LlamaTarget(name, hf=hf)
+        target = LlamaTarget(file or own, hf=hf)
     elif spec.startswith(("http://", "https://")):
         address, _, name = spec.partition("#")
         if source is None and name == weights.SMOLLM2_135M.name:

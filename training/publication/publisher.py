@@ -23,7 +23,7 @@ from pointwork.store.store import Row
 from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS, rescaled
 from pointwork.training.publication.probe import Scores, Verdict, explained, judge, tokens_needed
 from pointwork.training.publication.target import Probe, Target, Version, digest, file_digest
-from pointwork.training.publication.versions import Versions
+from pointwork.training.publication.versions import Versions, made_for
 
 KEPT = 3
 """Versions that stay loaded: the live one and those before it."""
@@ -46,7 +46,7 @@ class Publication:
     Attributes:
         version: its name, as the ledger will have it.
         role: that it serves.
-        parent: name of the version that was live before; None: the base.
+        parent: name of the version that was live before over the same base; None: the base.
         verdicts: of the probe, one per replica.
         seconds: of each part: ``prepare``, ``load``, ``probe``, ``switch``, ``whole``.
     """
@@ -104,7 +104,7 @@ class Publisher:
             UsageError: the role's name can not be part of a file's.
         """
         started = time.perf_counter()
-        parent = self.versions.live(role)
+        live, parent = self.versions.live(role), self.versions.live_on(role, self.target.base)
         version, row = self._candidate(Path(adapter), role, parent, metrics or {})
         prepared = time.perf_counter()
         try:
@@ -125,7 +125,7 @@ class Publisher:
             self.versions.switch(
                 role,
                 row["id"],
-                expected=None if parent is None else parent["id"],
+                expected=None if live is None else live["id"],
                 metrics={"place": place, "probe": [plain(verdict) for verdict in verdicts]},
             )
         except BaseException as error:
@@ -243,7 +243,11 @@ class Publisher:
         found = {"base model": self._trainer(None, probes)}
         if parent is not None:
             found["previous version"] = self._trainer(Path(parent["path"]), probes)
-            older = [row for row in self.versions.all(parent["role"]) if row["state"] in ("retired", "rolled-back")]
+            older = [
+                row
+                for row in self.versions.all(parent["role"])
+                if row["state"] in ("retired", "rolled-back") and made_for(row, self.target.base)
+            ]
             found |= {f"version {row['version']}": self._trainer(Path(row["path"]), probes) for row in older[:KEPT]}
         with tempfile.TemporaryDirectory(prefix="pointwork-") as folder:
             for times in (2.0, 0.5):
@@ -268,6 +272,12 @@ class Publisher:
         row = self.versions.live(role)
         if row is None:
             raise UsageError(f"no version of {role!r} is live: the base model serves it")
+        if not made_for(row, self.target.base):
+            raise UsageError(
+                f"{row['version']} is live for {role!r}, but was made for {row['base']}: {self.target.base} serves "
+                f"the role without it, until one is published for that; 'pointwork models rollback {role} "
+                "--unproved' takes it back"
+            )
         return row
 
 

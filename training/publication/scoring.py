@@ -1,14 +1,13 @@
 """The trainer's side of a probe: log-probabilities by torch, of the base and of adapters on disk."""
 
-import json
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pointwork.errors import TrainingError
-from pointwork.training.model import LocalModel
-from pointwork.training.publication.gguf_lora import CONFIG
+from pointwork.errors import TrainingError, UsageError
+from pointwork.training.model import LocalModel, Lora, lora_of
 from pointwork.training.publication.probe import Scores
 from pointwork.training.publication.target import Probe
 
@@ -25,10 +24,9 @@ class TorchScorer:
     def __init__(self, source: str | Path | LocalModel, *, device: str | None = None) -> None:
         self._source, self._device = source, device
         self._model = source if isinstance(source, LocalModel) else None
-        self._form: tuple[Any, ...] | None = None
+        self._form: Lora | None = None
         if self._model is not None and self._model.lora is not None:
-            lora = self._model.lora
-            self._form = (lora.rank, lora.alpha, tuple(sorted(lora.targets)), False)
+            self._form = replace(self._model.lora, targets=tuple(sorted(self._model.lora.targets)))
 
     def __call__(self, adapter: Path | None, probes: Sequence[Probe]) -> Scores:
         """See ``Scorer``.
@@ -48,21 +46,15 @@ class TorchScorer:
         return self._model
 
     def _adapted(self, adapter: Path) -> LocalModel:
-        form = _form(adapter)
+        try:
+            form = lora_of(adapter)
+        except UsageError as error:
+            raise TrainingError(str(error)) from error
         if self._model is not None and form == self._form:
             self._model.restore(adapter)
         elif isinstance(self._source, LocalModel):
-            raise TrainingError(f"{adapter} has rank, alpha and modules {form}, the trainer's model {self._form}")
+            raise TrainingError(f"{adapter} is {form}, the trainer's model {self._form}")
         else:
             self._model = LocalModel.load(self._source, adapter=adapter, device=self._device)
             self._form = form
         return self._model
-
-
-def _form(adapter: Path) -> tuple[Any, ...]:
-    """What makes two adapters the same but for their weights."""
-    try:
-        said: dict[str, Any] = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
-        return said["r"], said["lora_alpha"], tuple(sorted(said["target_modules"])), said.get("use_rslora", False)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TrainingError(f"{adapter} is not a peft adapter: {error!r}") from error

@@ -37,6 +37,11 @@ class Versions:
         """The live version of a role."""
         return next((row for row in self.all(role) if row["state"] == LIVE), None)
 
+    def live_on(self, role: str, base: str) -> Row | None:
+        """The live version of a role, if it was made for this base: for another it serves nothing."""
+        row = self.live(role)
+        return row if row is not None and made_for(row, base) else None
+
     def by_id(self, row_id: str | None) -> Row | None:
         """A version by its row id."""
         return None if row_id is None else self._store.row(select(models).where(models.c.id == row_id))
@@ -73,7 +78,7 @@ class Versions:
             "id": new_id("model"),
             "role": role,
             "version": version,
-            "base": base[-256:],
+            "base": _base(base),
             "path": str(folder),
             "sha256": sha256,
             "parent_id": parent,
@@ -123,6 +128,15 @@ class Versions:
             _state(connection, row_id, ROLLED_BACK)
             if to is not None:
                 _state(connection, to, LIVE)
+
+
+def made_for(row: Row, base: str) -> bool:
+    """Whether a version is one of this base, by its name or address."""
+    return bool(row["base"] == _base(base))
+
+
+def _base(base: str) -> str:
+    return base[-256:]  # as much as the column holds
 
 
 def _locked(connection: Connection, role: str) -> str | None:

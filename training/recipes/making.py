@@ -1,12 +1,14 @@
 """Trains an adapter of a recipe and says what it is worth on the examples that it never saw."""
 
-import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from pointwork.errors import TrainingError
 from pointwork.models import Message
+from pointwork.training import notes
 from pointwork.training.loop import Settings, Shuffled
 from pointwork.training.model import LocalModel, Lora
 from pointwork.training.recipes.roles import Role, accuracy, tasks
@@ -16,6 +18,7 @@ from pointwork.training.trainer import SFTTrainer
 # Examples in an optimiser step.
 BATCH = 16
 ANSWER_TOKENS = 200
+NOTE = "made.json"
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,9 @@ def make(
 
     Raises:
         UsageError: GSM8K is not in ``data``.
-        TrainingError: see ``Trainer.fit``.
+        TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
+    kept = _taken_up(folder, role)
     taught, held_out = (part[:limit] for part in tasks(role, data, seed=seed, most=most))
     model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed)
     source = Shuffled([task.example for task in taught], BATCH, seed=seed)
@@ -77,11 +81,11 @@ def make(
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
     )
-    kept = folder / "made.json"
+    if not kept:
+        notes.write(folder, NOTE, {"role": role})  # a folder that refuses is found before anything is computed
     # a run that is taken up has its first figure already: the model is no longer what it was
-    before = json.loads(kept.read_text())["before"] if kept.is_file() else accuracy(held_out, _answers(model))
-    folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps({"before": before}))
+    before = kept["before"] if "before" in kept else accuracy(held_out, _answers(model))
+    notes.write(folder, NOTE, {"role": role, "before": before})
     report = SFTTrainer(model, source, settings, folder, show=show).fit()
     after = accuracy(held_out, _answers(model))
     made = Made(
@@ -97,8 +101,16 @@ def make(
         after,
         report.stopped,
     )
-    kept.write_text(json.dumps({**asdict(made), "machine": platform.machine()}, indent=1))
+    notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made
+
+
+def _taken_up(folder: Path, role: Role) -> dict[str, Any]:
+    """What an earlier call noted in its folder; empty if there was none."""
+    kept: dict[str, Any] = notes.read(folder, NOTE) or {}
+    if kept.get("role", role) != role:
+        raise TrainingError(f"{folder} holds the training of {kept['role']}, not of {role}; give another folder")
+    return kept
 
 
 def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:

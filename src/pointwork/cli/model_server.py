@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.markup import escape
 
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json
 from pointwork.errors import ConfigError, UsageError
@@ -174,7 +175,7 @@ def _run_vllm(command: Command, key: str | None, json: bool) -> int:
         )
     if json:
         print_json({"url": command.address, "argv": list(command.argv)})
-    err.print(f"[dim]{command.shown()}[/dim]", markup=True)
+    err.print(f"[dim]{escape(command.shown())}[/dim]")
     secret = {"VLLM_API_KEY": key} if key else {}
     process = subprocess.Popen(command.argv, env={**os.environ, **command.env, **secret})  # noqa: S603
     return _waited(process)

@@ -9,7 +9,7 @@ import typer
 from pointwork.cli import train_model, train_recipe
 from pointwork.cli.output import FAILED, err, out, print_json, table
 from pointwork.cli.router import finite, opened_router, report_trial
-from pointwork.cli.train_report import show_report
+from pointwork.cli.train_report import check_roles, show_report
 
 app = typer.Typer(
     help="Train from the log: the router, memory's tiers, local models. Nothing goes live without proof.",
@@ -41,10 +41,14 @@ def data(
     from pointwork.settings import load
     from pointwork.store import default_url, open_store
     from pointwork.training.data import collect
+    from pointwork.training.origins import own_models
 
     with err.status("reading runs …"):
-        store = open_store(load().store or default_url())
-        report = collect(store, roles=role, imported_as=imported_as).report.as_json()
+        settings = load()
+        store = open_store(settings.store or default_url())
+        check_roles(store, role or (), imported_as)
+        found = collect(store, roles=role, imported_as=imported_as, models=own_models(settings))
+        report = found.report.as_json()
     if json:
         print_json(report)
         return

@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json, table
-from pointwork.cli.train_report import show_report
-from pointwork.errors import UsageError
+from pointwork.cli.train_report import check_roles, outlook, show_report
+from pointwork.errors import ConfigError, UsageError
 from pointwork.settings import ROLES, Settings
 from pointwork.store import Store
 
@@ -29,7 +29,14 @@ LOOP = "Example: [bold]pointwork train loop --tasks mine.jsonl --trials 64[/bold
 # Parameters of the embedded model, where a size has to be guessed for an estimate.
 PARAMETERS = 1.35e8
 
-Role = Annotated[str, typer.Option(help=f"The model role to train: {', '.join(ROLES)}.")]
+
+def _role(role: str) -> str:
+    if role not in ROLES:
+        raise UsageError(f"no role {role!r}; there are {', '.join(ROLES)}")
+    return role
+
+
+Role = Annotated[str, typer.Option(help=f"The model role to train: {', '.join(ROLES)}.", callback=_role)]
 Algo = Annotated[str, typer.Option(help="Advantages: group, dr_grpo, gigpo, per_agent or hdpo.")]
 Tasks = Annotated[
     Path | None,
@@ -95,6 +102,9 @@ def model(
 
     plan = Plan(role, _kind(algo), trials, most, steps, groups, rate, rank, share=share, seed=seed)
     settings, store = _opened()
+    if tasks is None:
+        _named(settings, role)
+        check_roles(store, [role], imported_as=role)
     train = [] if tasks is None else _split(_read(tasks))[0]
     runs = None if tasks is not None else _all_runs(store)
     asked = Asked(plan, train, [], runs, out_dir or _folder("model", role), base, workers, tokens)
@@ -103,7 +113,8 @@ def model(
         return
     with _loop(settings, store, asked, quiet=json) as (made, _):
         outcome = made.turn(only_train=True)
-    _end(outcome, json, ok=bool(outcome.training.get("tokens")))
+    ok = bool(outcome.training.get("tokens"))
+    _end(outcome, json, outcome.reason if ok else f"not trained: {outcome.reason}", ok=ok)
 
 
 def loop(
@@ -141,6 +152,15 @@ def loop(
     settings, store = _opened()
     train, held_out = _split(_read(tasks))
     base_folder = out_dir or _folder("loop", role)
+    if not settings.adapters:
+        raise ConfigError(
+            "adapters = false in the configuration: no version would be served, so none can be proved"
+        )
+    judged = len(held_out[:limit])
+    if judged < plan.least:  # said now, not after hours of trials
+        err.print(
+            f"{judged} held-out tasks are too few to prove a gain ({plan.least} are needed): none will go live"
+        )
     outcome: Outcome | None = None
     for number in range(rounds):
         folder = base_folder if rounds == 1 else base_folder / f"round-{number + 1}"
@@ -153,7 +173,7 @@ def loop(
         if number + 1 < rounds:
             err.print(f"round {number + 1}: {_verdict(outcome)}")
     assert outcome is not None
-    _end(outcome, json, ok=outcome.promoted)
+    _end(outcome, json, _verdict(outcome), ok=outcome.promoted)
 
 
 def _kind(algo: str) -> Any:
@@ -170,6 +190,18 @@ def _opened() -> tuple[Settings, Store]:
 
     settings = load()
     return settings, open_store(settings.store or default_url())
+
+
+def _named(settings: Settings, role: str) -> None:
+    """What the store holds can be told from what another model wrote only if the role's own has a name."""
+    from pointwork.training.origins import own_models
+
+    if not own_models(settings)[role]:
+        address = settings.model_for(role).model.strip()
+        raise ConfigError(
+            f"role {role!r} is served by {address}, which does not say which model that is, so what it wrote can "
+            f"not be told from what others did: write its name behind the address ({address.rstrip('#')}#NAME)"
+        )
 
 
 def _folder(what: str, role: str) -> Path:
@@ -199,7 +231,10 @@ def _split(tasks: "list[Task]") -> "tuple[list[Task], list[Task]]":
     import hashlib
 
     if any(task.split for task in tasks):
-        return [t for t in tasks if t.split != "held-out"], [t for t in tasks if t.split == "held-out"]
+        train = [t for t in tasks if t.split != "held-out"]
+        if not train:
+            raise UsageError(f"all {len(tasks)} tasks are held out: there are none to learn from")
+        return train, [t for t in tasks if t.split == "held-out"]
     ranked = sorted(tasks, key=lambda task: hashlib.sha256(task.id.encode()).hexdigest())
     first = {task.id for task in ranked[::2]}
     return [t for t in tasks if t.id in first], [t for t in tasks if t.id not in first]
@@ -219,14 +254,22 @@ def _loop(
 ) -> "Generator[tuple[Loop, Publishing], None, None]":
     from pointwork.budgets import Budget
     from pointwork.cli.team import pull_weights
-    from pointwork.settings import EMBEDDED
-    from pointwork.training.improving import Loop
-    from pointwork.training.publishing import ModelTokenizer, Publishing, base_of
+    from pointwork.models.weights import of_spec
+    from pointwork.training.improving import Interrupted, Loop
+    from pointwork.training.origins import base_of, lacking, left_behind, own_models
     from pointwork.training.rollouts import Config
 
     base = base_of(settings, asked.plan.role, asked.base)
-    if settings.model_for(asked.plan.role).model == EMBEDDED:
-        pull_weights(quiet=quiet)
+    if absent := lacking(base):  # said now, not after hours of trials
+        raise ConfigError(_unready(absent))
+    from pointwork.training.publishing import ModelTokenizer, Publishing  # torch
+
+    note = left_behind(store, settings, asked.plan.role)
+    if note:
+        err.print(note, markup=False)
+    file = of_spec(settings.model_for(asked.plan.role).model)
+    if file is not None:
+        pull_weights(file, quiet=quiet)
     publishing = Publishing(settings, asked.plan.role, base, asked.folder / "versions")
     config = Config(settings, budget=Budget(tokens=asked.tokens), seed=asked.plan.seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -249,11 +292,15 @@ def _loop(
                 runs=asked.runs,
                 workers=asked.workers,
                 tokenizer=None if asked.runs is None else ModelTokenizer(base),
+                models=own_models(settings),
                 tell=tell,
             ) as made:
                 yield made, publishing
     except KeyboardInterrupt:
         err.print(f"stopped; nothing was switched. The same command with --out {asked.folder} goes on")
+        raise typer.Exit(STOPPED) from None
+    except Interrupted as error:
+        err.print(str(error), markup=False)
         raise typer.Exit(STOPPED) from None
     finally:
         publishing.close()
@@ -262,11 +309,17 @@ def _loop(
 def _say_plan(store: Store, asked: Asked, settings: Settings, json: bool, *, loop: bool, rounds: int = 1) -> None:
     from pointwork.training.data import collect
     from pointwork.training.estimating import estimate, shown
-    from pointwork.training.publishing import base_of
+    from pointwork.training.origins import base_of, lacking, left_behind, live_on, own_models
 
     plan = asked.plan
+    try:
+        weights = base_of(settings, plan.role, asked.base)
+        absent = lacking(weights)
+    except ConfigError as error:
+        weights, absent = None, [str(error)]
     tried = 0 if asked.runs is not None else min(plan.trials, plan.most * len(asked.train))
     judged = 2 * plan.evaluations * len(asked.held_out) if loop else 0
+    parent, note = live_on(store, settings, plan.role), left_behind(store, settings, plan.role)
     found = estimate(
         store,
         trials=tried,
@@ -281,7 +334,9 @@ def _say_plan(store: Store, asked: Asked, settings: Settings, json: bool, *, loo
     said: dict[str, Any] = {
         "role": plan.role,
         "model": settings.model_for(plan.role).model,
-        "weights": base_of(settings, plan.role, asked.base),
+        "weights": weights,
+        "missing": absent,
+        "goes_on_from": None if parent is None else parent["version"],
         "algo": plan.kind,
         "rounds": rounds,
         "tasks": len(asked.train),
@@ -295,23 +350,36 @@ def _say_plan(store: Store, asked: Asked, settings: Settings, json: bool, *, loo
     }
     report = None
     if asked.runs is not None:
-        report = collect(store, roles=[plan.role], run_ids=asked.runs, imported_as=plan.role).report.as_json()
-        said["data"] = report
+        own = own_models(settings)
+        there = collect(store, roles=[plan.role], run_ids=asked.runs, imported_as=plan.role, models=own)
+        report = said["data"] = there.report.as_json()
+        note = "\n".join(line for line in (note, outlook(there, plan.role, plan.kind)) if line)
+    if note:
+        err.print(note, markup=False)
     if json:
         print_json(said)
-        return
-    table(("", ""), [(name, value) for name, value in said.items() if name not in ("data", "seconds")], "")
-    basis = f"from {found.seen} earlier trials" if found.seen else "no trial was seen yet: a guess"
-    out.print(f"would take {shown(seconds)} per round ({basis}, and this machine's speed now); nothing was done")
-    if report is not None:
-        show_report(report)
+    else:
+        apart = ("data", "seconds", "missing")
+        table(("", ""), [(name, value) for name, value in said.items() if name not in apart], "")
+        basis = f"from {found.seen} earlier trials" if found.seen else "no trial was seen yet: a guess"
+        out.print(
+            f"would take {shown(seconds)} per round ({basis}, and this machine's speed now); nothing was done"
+        )
+        if report is not None:
+            show_report(report)
+    if absent:
+        raise ConfigError(_unready(absent))
+
+
+def _unready(absent: list[str]) -> str:
+    return f"training can not begin: {'; '.join(absent)}"
 
 
 def _verdict(outcome: "Outcome") -> str:
     return f"{'promoted' if outcome.promoted else 'rolled back'}: {outcome.reason}"
 
 
-def _end(outcome: "Outcome", json: bool, *, ok: bool) -> None:
+def _end(outcome: "Outcome", json: bool, verdict: str, *, ok: bool) -> None:
     if json:
         print_json(outcome.as_json())
     else:
@@ -321,7 +389,6 @@ def _end(outcome: "Outcome", json: bool, *, ok: bool) -> None:
         rows += [(f"seconds: {stage}", f"{seconds:.1f}") for stage, seconds in outcome.seconds.items()]
         rows += [("serves the role now", outcome.live or "the base model")]
         table(("", ""), rows, "")
-        only_trained = ok and not outcome.promoted
-        out.print(outcome.reason if only_trained else _verdict(outcome))
+        out.print(verdict, markup=False)
     if not ok:
         raise typer.Exit(FAILED)

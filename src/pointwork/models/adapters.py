@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import re
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -82,6 +83,23 @@ def base_of(spec: str) -> str:
         return spec.partition("#")[0].rstrip("/")
     file = weights.of_spec(spec)
     return str(Path(spec.removeprefix("local:").strip()).expanduser().resolve()) if file is None else file.name
+
+
+def names_of(spec: str) -> frozenset[str]:
+    """The names under which calls to the model of a spec stand in the log, whatever adapter serves beside it.
+
+    Empty: a server's address that names no model, so that only the server knows.
+    """
+    spec = spec.strip()
+    if spec.startswith(("http://", "https://")):
+        name = urllib.parse.unquote(spec.partition("#")[2])
+        return frozenset([name] if name else [])
+    if not spec.startswith("local:"):
+        return frozenset([spec])
+    # an embedded model is the same one where its file is named outright
+    stem = Path(spec.removeprefix("local:").strip()).stem
+    file = weights.of_spec(spec) or next((f for f in weights.FILES.values() if Path(f.filename).stem == stem), None)
+    return frozenset([stem] if file is None else [file.name, Path(file.filename).stem])
 
 
 def adapter_for(store: Store, role: str, spec: str) -> Adapter | None:

@@ -9,9 +9,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
+from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, ProviderError, ProviderTimeout
 from pointwork.ledger import Account, Amount, Reservation
 from pointwork.models.adapters import Adapter, adapter_for
+from pointwork.models.checks import checked_clients, checked_completion, checked_count, foreign_failure
 from pointwork.models.counting import request_tokens
 from pointwork.models.protocol import ChatRequest, Completion, ModelClient, Price
 from pointwork.models.retry import with_retries
@@ -52,12 +53,15 @@ class Models:
         settings: which role is served by what.
         store: where each call is logged.
         clients: ready-made clients by role (tests, models of the user's own); they win over the settings.
+
+    Raises:
+        UsageError: a client lacks what ``ModelClient`` asks for.
     """
 
     def __init__(self, settings: Settings, store: Store, clients: Mapping[str, ModelClient] | None = None) -> None:
         self._settings = settings
         self._store = store
-        self._clients: dict[str, ModelClient] = dict(clients or {})
+        self._clients = checked_clients(clients or {})
         self._opened: dict[str, ModelClient] = {}
         self._adapted: dict[str, dict[str, ModelClient]] = {}  # role -> version -> client, the newest last
         self._runs: OrderedDict[tuple[str, str], Adapter | None] = OrderedDict()
@@ -145,7 +149,7 @@ class Models:
         """
         client, settings = await self._serving(role, caller.run_id), self._settings_of(role)
         await _started(client)
-        prompt_tokens = request_tokens(client, request)
+        prompt_tokens = checked_count(client, lambda: request_tokens(client, request))
         room = client.context_tokens - prompt_tokens
         if room < min(LEAST_TOKENS, request.max_tokens):
             raise ProviderError(
@@ -219,10 +223,19 @@ class Models:
 
         async def once() -> Completion:
             try:
-                return await client.chat(request)
+                return checked_completion(client, await client.chat(request))
             except SchemaViolation as error:
                 # its tokens are spent, and whoever asked can say what was wrong better than a blind retry
                 return error.completion
+            except PointworkError:
+                raise
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise foreign_failure(client, error) from error
+            except (Exception, SystemExit) as error:
+                raise foreign_failure(client, error) from error
 
         try:
             async with asyncio.timeout(left):

@@ -5,9 +5,12 @@ or the store: ``pointwork.models.Models`` wraps every client with those. Impleme
 (llama.cpp in-process), OpenAI-compatible URLs, litellm, and the scripted model for tests.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, cast
+
+from pointwork.errors import UsageError
 
 
 class Message(TypedDict):
@@ -24,10 +27,18 @@ class Price:
     Attributes:
         prompt: per million prompt tokens.
         completion: per million generated tokens.
+
+    Raises:
+        UsageError: one is negative, not finite or no number: a call would give money back, or none knows its cost.
     """
 
     prompt: float = 0.0
     completion: float = 0.0
+
+    def __post_init__(self) -> None:
+        for value in cast(tuple[object, object], (self.prompt, self.completion)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise UsageError(f"a price is US dollars per million tokens, 0 or more, not {value!r}")
 
     def nano(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Cost of a call in nano-USD, rounded up."""

@@ -17,10 +17,13 @@ from stands import FakeVllm, move, tiny_probes
 from pointwork.cli import output
 from pointwork.cli.app import run_app
 from pointwork.models import weights
+from pointwork.settings import ModelSettings, Settings
 from pointwork.store import Store
 from pointwork.store.tables import ledger
+from pointwork.training import origins, publishing
 from pointwork.training.publication import opening
 from pointwork.training.publication.scoring import TorchScorer
+from pointwork.training.samples import Group, Rollout, Turn
 
 Adapters = Callable[..., Path]
 
@@ -85,6 +88,17 @@ def test_publish_list_check_roll_back(cli: Any, on_vllm: FakeVllm, adapters: Ada
     assert cli("rollback", "planner", "--unproved").code == 2
 
 
+def test_a_version_that_the_role_was_moved_away_from(
+    cli: Any, on_vllm: FakeVllm, adapters: Adapters, tmp_path: Path
+) -> None:
+    """It was listed as live, and nothing said that it does not serve."""
+    assert cli("publish", str(adapters((0.04, 1))), "--role", "planner", "--base", str(tmp_path)).code == 0
+    note = f"(for {on_vllm.url}; serves nothing now)"
+    assert note not in cli("list").out
+    (tmp_path / "pointwork.toml").write_text("")
+    assert note in cli("list").out
+
+
 def test_a_fault_is_loud_and_changes_nothing(
     cli: Any, on_vllm: FakeVllm, adapters: Adapters, tmp_path: Path
 ) -> None:
@@ -118,6 +132,41 @@ def test_hosted_models_take_no_adapters(cli: Any, adapters: Adapters, tmp_path: 
     said = cli("publish", str(adapters((0.04, 1))), "--role", "planner")
     assert said.code == 2
     assert "only local models and vLLM servers" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize(
+    ("spec", "file"),
+    [
+        ("local:", weights.SMOLLM2_135M),
+        ("local:small", weights.SMOLLM2_135M),
+        ("local:SmolLM2-135M-Instruct", weights.SMOLLM2_135M),
+        ("local:large", weights.QWEN_CODER_1_5B),
+        ("local:Qwen2.5-Coder-1.5B-Instruct", weights.QWEN_CODER_1_5B),
+    ],
+)
+def test_a_role_is_trained_and_proved_over_its_own_weights(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, file: weights.ModelFile
+) -> None:
+    asked: list[str] = []
+
+    def directory(source: str | Path) -> Path:
+        asked.append(str(source))
+        return tmp_path
+
+    for module in (opening, publishing):
+        monkeypatch.setattr(module, "directory_of", directory)
+        monkeypatch.setattr(module, "default_probes", lambda _: tiny_probes())  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    settings = Settings(models={"planner": ModelSettings(model=spec)})
+    base = origins.base_of(settings, "planner")
+    turn = Turn("planner", (1, 2), (3, 4, 5, 6))
+    groups = [Group("t", (Rollout("t", (turn,), 1.0, True),))]
+    for publisher in (
+        opening.publisher_for(store, settings, "planner", folder=tmp_path),
+        publishing.Publishing(settings, "planner", base, tmp_path)(store, groups),
+    ):
+        assert publisher.target.base == file.name
+    wanted = "embedded" if file is weights.SMOLLM2_135M else str(weights.path_of(file))
+    assert asked == [wanted, wanted]
 
 
 def test_dry_run_of_both_back_ends(cli: Any, tmp_path: Path) -> None:

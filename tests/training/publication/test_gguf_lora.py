@@ -149,6 +149,19 @@ def test_bfloat16_is_read(adapters: Adapters, tmp_path: Path) -> None:
         np.testing.assert_allclose(lora.b, whole.b, rtol=0.01)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(
+    adapters: Adapters, tiny_files: tuple[Path, Path], tmp_path: Path, value: float
+) -> None:
+    folder = copied(adapters((0.3, 1)), tmp_path / "v")
+    weights = load_file(folder / WEIGHTS)
+    name = next(name for name in weights if "lora_B" in name)
+    weights[name][0, 0] = value
+    save_file(weights, folder / WEIGHTS)
+    with pytest.raises(TrainingError, match="no number"):
+        write_gguf(folder, tiny_files[1], tmp_path / "a.gguf")
+
+
 def test_what_is_not_plain_lora_is_refused(
     adapters: Adapters, tiny_files: tuple[Path, Path], tmp_path: Path
 ) -> None:

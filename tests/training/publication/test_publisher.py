@@ -59,6 +59,26 @@ def test_publish_switch_roll_back(publisher: Publisher, store: Store, target: Ta
         publisher.rollback("planner")
 
 
+def test_a_role_that_was_given_another_model_starts_anew(
+    publisher: Publisher, store: Store, target: Target, adapters: Adapters, tmp_path: Path
+) -> None:
+    """The live version of its model before was the parent: proved against, and returned to, over the wrong base."""
+    row = publisher.versions.add(
+        "planner", "planner-1-old", base="old", folder=tmp_path / "gone", sha256="", parent=None, metrics={}
+    )
+    publisher.versions.switch("planner", row["id"], expected=None, metrics={})
+    for refused in (publisher.check, publisher.rollback):
+        with pytest.raises(UsageError, match=r"planner-1-old is live.*made for old"):
+            refused("planner")
+    one = publisher.publish(adapters(FIRST), "planner")
+    assert one.parent is None
+    assert states(publisher) == ["retired", "live"]
+    two = publisher.publish(adapters(FIRST, SECOND), "planner")
+    assert two.parent == one.version
+    assert publisher.rollback("planner") == one.version
+    assert publisher.rollback("planner") is None
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
