@@ -75,24 +75,19 @@ def our_server(folder: str) -> Any:
 def serve(kind: str, transport: str, folder: str) -> None:
     """A child: one server on one transport, as the command ``pointwork serve`` sets it up."""
     from pointwork.mcp_servers.http import bind, http_app, serve_http
+    from pointwork.mcp_servers.serving import Ending, serve_stdio
 
     ours = our_server(folder) if kind == "ours" else None
     if transport == "stdio" and ours is None:
         plain_server().run("stdio")
     elif transport == "stdio" and ours is not None:
-        asyncio.run(_stdio(ours.mcp))
+        with Ending() as ending:
+            asyncio.run(serve_stdio(ours, ending))
     else:
         with bind("127.0.0.1", 0) as listener:
             print(listener.getsockname()[1], flush=True)
             app = plain_server().streamable_http_app() if ours is None else http_app(ours.mcp)
             serve_http(app, listener)
-
-
-async def _stdio(server: Any) -> None:
-    from mcp.server.stdio import stdio_server
-
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
 
 
 @contextlib.asynccontextmanager

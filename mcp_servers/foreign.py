@@ -14,8 +14,9 @@ import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import ValidationError
 
-from pointwork.errors import ConfigError, PointworkError, ToolError
+from pointwork.errors import ConfigError, PointworkError, ToolDenied, ToolError
 from pointwork.mcp_servers import remote, stdio
+from pointwork.mcp_servers.listings import refused_of, sifted
 from pointwork.mcp_servers.offers import Offer, offer_of, result_of
 from pointwork.settings import McpSettings
 from pointwork.tools import ToolResult
@@ -30,6 +31,7 @@ MOST_PAGES = 100
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 120.0
 
 Progress = Callable[[str, float, float | None, str | None], None]
+Owner = asyncio.Task[None]
 
 
 class _Ended(Exception):
@@ -44,6 +46,9 @@ class ForeignServer:
         settings: of that section.
         on_progress: told (tool, progress, total, message) of calls at work.
         clock: seconds, for the back-off.
+
+    Attributes:
+        refused: tools of the last listing that can not be used, and why.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class ForeignServer:
         self.starts = 0
         self.failures = 0
         self.changed = False
+        self.refused: list[tuple[str, str]] = []
         self._on_progress, self._clock = on_progress, clock
         self._not_before = 0.0
         self._last_fault = ""
@@ -65,7 +71,7 @@ class ForeignServer:
         self._client: Client | None = None
         self._process: stdio.Process | None = None
         self._stop = asyncio.Event()
-        self._owner: asyncio.Task[None] | None = None
+        self._owner: Owner | None = None
 
     @property
     def connected(self) -> bool:
@@ -83,22 +89,34 @@ class ForeignServer:
         Raises:
             ToolError: it does not answer, or lists without end.
         """
-        client = await self._ready()
+        client, owner = await self._ready()
         self.changed = False
+        try:
+            return await self._pages(client, owner)
+        except BaseException:
+            self.changed = True  # what is known is still out of date
+            raise
+
+    async def _pages(self, client: Client, owner: Owner) -> list[Offer]:
         found: dict[str, Offer] = {}
+        refused: list[tuple[str, str]] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page: types.ListToolsResult = await self._asked(
-                client.list_tools(cursor=cursor, cache_mode="bypass"), "list its tools", START_SECONDS
+                client.list_tools(cursor=cursor, cache_mode="bypass"), owner, "list its tools", START_SECONDS
             )
+            refused += refused_of(page)
             for tool in page.tools:
                 offer = offer_of(tool)
-                if offer is not None and self._wanted(offer.name):
-                    found.setdefault(offer.name, offer)
+                if isinstance(offer, str):
+                    refused.append((tool.name, offer))
+                elif self._wanted(offer.name) and found.setdefault(offer.name, offer) != offer:
+                    refused.append((offer.name, "there is another of this name before it, which is used"))
             cursor = page.next_cursor
             if len(found) > MOST_TOOLS:
                 break
-            if cursor is None:
+            if not cursor:  # some send an empty one with the last page
+                self.refused = [pair for pair in refused if self._wanted(pair[0])]
                 return list(found.values())
         raise ToolError(
             f"MCP server {self.name!r} lists its tools without end; the first {len(found)} are not used"
@@ -111,9 +129,17 @@ class ForeignServer:
         """Call a tool. Cancelling tells the server.
 
         Raises:
+            ToolDenied: it is not offered like this any more.
             ToolError: it failed, does not answer, answers what its schema does not allow, or ended.
         """
-        client = await self._ready()
+        client, owner = await self._ready()
+        if self.changed:  # it was started again, or says so: it may be another version, which nobody agreed to
+            now = {other.name: other for other in await self.offers()}
+            self.changed = True  # so that it is judged, too
+            if now.get(offer.name) != offer:
+                raise ToolDenied(
+                    f"tool {offer.name!r} of MCP server {self.name!r} is not the one that was agreed to"
+                )
         alive = asyncio.Event()
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
@@ -121,20 +147,24 @@ class ForeignServer:
             if self._on_progress is not None:
                 self._on_progress(offer.name, progress, total, message)
 
-        work = client.session.call_tool(
-            offer.name, arguments, read_timeout_seconds=self.settings.max_seconds, progress_callback=heard
+        # not ``call_tool``: it checks the result against the server's schema without bounds
+        work = client.session.send_request(
+            types.CallToolRequest(params=types.CallToolRequestParams(name=offer.name, arguments=arguments)),
+            types.CallToolResult,
+            request_read_timeout_seconds=self.settings.max_seconds,
+            progress_callback=heard,
         )
-        result = await self._asked(work, f"do {offer.name!r}", self.settings.timeout, alive)
+        result = await self._asked(work, owner, f"do {offer.name!r}", self.settings.timeout, alive)
         self._used = self._clock()
         return result_of(self.name, offer, result)
 
     # -- the connection ------------------------------------------------------------------------------------
 
-    async def _asked(self, work: Any, what: str, silence: float, alive: asyncio.Event | None = None) -> Any:
+    async def _asked(
+        self, work: Any, owner: Owner, what: str, silence: float, alive: asyncio.Event | None = None
+    ) -> Any:
         """Wait for an answer as long as there are signs of life; what goes wrong is told in one kind of error."""
         task = asyncio.ensure_future(work)
-        owner = self._owner
-        assert owner is not None
         signs = alive or asyncio.Event()
         until = self._clock() + self.settings.max_seconds
         try:
@@ -156,10 +186,10 @@ class ForeignServer:
                 f"in all) when asked to {what}; raise timeout or max_seconds of [mcp.{self.name}]"
             ) from error
         except (_Ended, OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, EOFError) as error:
-            raise await self._lost(f"ended while it was asked to {what}") from error
+            raise await self._lost(owner, f"ended while it was asked to {what}") from error
         except MCPError as error:
             if not self.connected or error.error.code == types.CONNECTION_CLOSED:
-                raise await self._lost(f"ended while it was asked to {what}") from error
+                raise await self._lost(owner, f"ended while it was asked to {what}") from error
             raise ToolError(f"MCP server {self.name!r} refused to {what}: {error.error.message[:1000]}") from error
         except (ValidationError, RuntimeError, ValueError) as error:
             raise ToolError(
@@ -170,12 +200,17 @@ class ForeignServer:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await asyncio.wait({task}, timeout=2)
+            if task.done() and not task.cancelled():
+                task.exception()  # that of an answer nobody waits for any more is not worth a word
 
-    async def _lost(self, what: str) -> ToolError:
-        why = self._why()
-        await self._end()
-        self._failed(f"{what}{why}")
-        return ToolError(f"MCP server {self.name!r} {what}{why}")
+    async def _lost(self, owner: Owner, what: str) -> ToolError:
+        async with self._lock:
+            if self._owner is not owner:  # another call noticed first; by now it may have been started again
+                return ToolError(f"MCP server {self.name!r} {self._last_fault or what}")
+            why = self._why()
+            await self._end()
+            self._failed(f"{what}{why}")
+            return ToolError(f"MCP server {self.name!r} {what}{why}")
 
     def _why(self) -> str:
         process = self._process
@@ -192,8 +227,8 @@ class ForeignServer:
         self._not_before = self._clock() + wait
         self._last_fault = what
 
-    async def _ready(self) -> Client:
-        """The client, connected and known to be alive.
+    async def _ready(self) -> tuple[Client, Owner]:
+        """The client, connected and known to be alive, and the task that holds its connection.
 
         Raises:
             ToolError: it can not be started, or failed so lately that it is not tried again yet.
@@ -211,7 +246,8 @@ class ForeignServer:
                     )
                 await self._start()
             assert self._client is not None
-            return self._client
+            assert self._owner is not None
+            return self._client, self._owner
 
     async def _answers(self) -> bool:
         assert self._client is not None
@@ -232,6 +268,7 @@ class ForeignServer:
         self.starts += 1
         self._stop = asyncio.Event()
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it by then
         self._owner = asyncio.ensure_future(self._own(ready))
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -252,13 +289,14 @@ class ForeignServer:
             self._failed(said)
             raise ToolError(f"MCP server {self.name!r} {said}") from error
         self.failures = 0
+        self.changed = True
         self._used = self._clock()
 
     async def _own(self, ready: "asyncio.Future[None]") -> None:
         """Hold the connection open: the SDK's client is entered and left in one task."""
         try:
             async with contextlib.AsyncExitStack() as stack:
-                transport: Any = await self._transport()
+                transport: Any = sifted(await self._transport(), self._version)
                 client = Client(transport, message_handler=self._heard)
                 self._client = await stack.enter_async_context(client)
                 if not ready.done():
@@ -276,6 +314,9 @@ class ForeignServer:
             self._client = None
             if not ready.done():
                 ready.set_exception(ToolError(f"MCP server {self.name!r} ended at once"))
+
+    def _version(self) -> str | None:
+        return None if self._client is None else self._client.session.protocol_version
 
     async def _until_it_ends(self) -> None:
         stop = asyncio.ensure_future(self._stop.wait())

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointwork.errors import UsageError
 from pointwork.mcp_servers.principals import Caller, find_caller
+from pointwork.mcp_servers.serving import Ending
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -161,9 +162,16 @@ def bind(host: str, port: int) -> socket.socket:
         raise UsageError(f"can not listen on {host}:{port}: {error.strerror or error}") from error
 
 
-def serve_http(app: Starlette, listener: socket.socket) -> None:
-    """Serve until Ctrl-C or SIGTERM; runs at work are stopped and can be resumed."""
+def serve_http(app: Starlette, listener: socket.socket, ending: Ending | None = None) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; runs at work are stopped and can be resumed."""
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5, ws="none"
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    server = uvicorn.Server(config)
+
+    def end() -> None:
+        server.should_exit = True
+
+    if ending is not None:
+        ending.then(end)  # uvicorn hears Ctrl-C and SIGTERM itself, and passes them on when it has ended
+    server.run(sockets=[listener])

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import shlex
 import threading
 import time
 import weakref
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy import delete, insert, select
 
 from pointwork.agents.background import BackgroundLoop
-from pointwork.errors import ToolDenied, ToolError, UsageError
+from pointwork.errors import ConfigError, ToolDenied, ToolError, UsageError
 from pointwork.mcp_servers.foreign import ForeignServer, Progress
 from pointwork.mcp_servers.names import valid_names
 from pointwork.mcp_servers.offers import Offer
@@ -72,6 +73,7 @@ class Hub:
         self._worker = BackgroundLoop()
         self._servers = {n: ForeignServer(n, s, on_progress) for n, s in servers.items()}
         self._listed: dict[str, list[Listed]] = {}
+        self._told: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, _close, self._worker, self._servers)
 
@@ -98,16 +100,25 @@ class Hub:
             ToolError: it can not be reached.
         """
         server = self.server(name)
-        if name not in self._listed or server.changed:
+        known = self._listed.get(name)
+        if known is None or server.changed:
             offers = await self._there(server.offers())
-            self._listed[name] = await asyncio.to_thread(self._judged, name, offers)
-        return self._listed[name]
+        elif any(each.state != "approved" for each in known):  # somebody may have agreed to them since
+            offers = [each.offer for each in known]
+        else:
+            return known
+        self._listed[name] = found = await asyncio.to_thread(self._judged, name, offers)
+        return found
+
+    def refused(self, name: str) -> list[tuple[str, str]]:
+        """What is no tool that could be used, of the last list of a server: how it is called there, and why."""
+        return list(self.server(name).refused)
 
     def _judged(self, name: str, offers: list[Offer]) -> list[Listed]:
         with self._lock:
             pins = self.pins(name)
             if not pins and self._trust_first:
-                clear = [offer for offer in offers if not suspicious(offer.name, offer.description)]
+                clear = [offer for offer in offers if not suspicious(offer.name, offer.words)]
                 self._pin(name, clear)
                 pins = self.pins(name)
         found: list[Listed] = []
@@ -116,8 +127,9 @@ class Hub:
             if pinned == offer.sha256:
                 found.append(Listed(name, offer, "approved"))
                 continue
-            how = f"'pointwork tools approve {name} {offer.name}' agrees to it"
-            told = suspicious(offer.name, offer.description)
+            # people copy this into a shell
+            how = f"'pointwork tools approve {name} {shlex.quote(offer.name)}' agrees to it"
+            told = suspicious(offer.name, offer.words)
             if pinned is not None:
                 state, why = "changed", f"its description or schema is not the one that was agreed to; {how}"
             elif told:
@@ -142,6 +154,9 @@ class Hub:
         offers = {listed.offer.name: listed.offer for listed in await self.listed(name)}
         wanted = list(offers) if tools is None else list(tools)
         unknown = [tool for tool in wanted if tool not in offers]
+        refused = [f"{tool!r} can not be used: {why}" for tool, why in self.refused(name) if tool in unknown]
+        if refused:
+            raise UsageError(f"MCP server {name!r}: its tool {'; '.join(refused)}")
         if unknown:
             raise UsageError(f"MCP server {name!r} has no tool {', '.join(unknown)}; it has {', '.join(offers)}")
         await asyncio.to_thread(self._pin, name, [offers[tool] for tool in wanted])
@@ -171,10 +186,21 @@ class Hub:
         for name in self._servers:
             try:
                 found += [listed for listed in await self.listed(name) if listed.state == "approved"]
-            except ToolError as error:
+            except (ToolError, ConfigError) as error:  # a variable that is not set is no fault of the others
                 log.warning("%s", error)
-        names = valid_names(f"{listed.server}_{listed.offer.name}" for listed in found)
-        return [self._tool(names[f"{listed.server}_{listed.offer.name}"], listed) for listed in found]
+                continue
+            for tool, why in self.refused(name):
+                if (name, tool, why) not in self._told:
+                    self._told.add((name, tool, why))
+                    log.warning("MCP server %s: its tool %r is refused: %s", name, tool[:100], why)
+        wanted: dict[str, Listed] = {}
+        for listed in found:
+            name = f"{listed.server}_{listed.offer.name}"
+            while name in wanted:  # "b_c" of "a", and "c" of "a_b"
+                name += " "
+            wanted[name] = listed
+        names = valid_names(wanted)
+        return [self._tool(names[name], listed) for name, listed in wanted.items()]
 
     def _tool(self, shown: str, listed: Listed) -> Tool:
         settings = self._settings[listed.server]

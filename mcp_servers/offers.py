@@ -2,17 +2,15 @@
 
 import hashlib
 import json
-import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 
 from pointwork.errors import ToolError
 from pointwork.tools import ToolResult
 from pointwork.tools.schemas import schema_problems
-
-log = logging.getLogger(__name__)
 
 MOST_NAME = 256
 MOST_DESCRIPTION = 4_000
@@ -34,19 +32,42 @@ class Offer:
     output_schema: dict[str, Any] | None
 
     @property
+    def words(self) -> str:
+        """All of it that may speak to a model: the description, and whatever text is in the schemas."""
+        return "\n".join([self.description, *_texts([self.input_schema, self.output_schema])])
+
+    @property
     def sha256(self) -> str:
         whole = [self.name, self.description, self.input_schema, self.output_schema]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def offer_of(tool: types.Tool) -> Offer | None:
-    """A tool within bounds; None if it is none that can be shown."""
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for name, inner in cast(dict[str, Any], part).items():
+            yield name
+            yield from _texts(inner)
+    elif isinstance(part, list):
+        for inner in cast(list[Any], part):
+            yield from _texts(inner)
+
+
+def offer_of(tool: types.Tool) -> Offer | str:
+    """A tool within bounds, or why it can not be used."""
     schema = tool.input_schema
-    size = len(json.dumps([schema, tool.output_schema]))
-    object_like = schema.get("type", "object") == "object"
-    if not tool.name or len(tool.name) > MOST_NAME or size > MOST_SCHEMA or not object_like:
-        log.warning("a tool of an MCP server is left out: its name or schema can not be used: %r", tool.name[:100])
-        return None
+    if not tool.name.strip():
+        return "it has no name"
+    # a name is shown on terminals and kept in databases: no line ends, escape sequences or turned-round texts
+    if not tool.name.isprintable():
+        return "its name has characters that can not be shown"
+    if len(tool.name) > MOST_NAME:
+        return f"its name has more than {MOST_NAME} characters"
+    if schema.get("type", "object") != "object":
+        return "its input schema is not that of an object"
+    if len(json.dumps([schema, tool.output_schema])) > MOST_SCHEMA:
+        return f"its schemas have more than {MOST_SCHEMA:,} characters"
     description = "".join(c for c in tool.description or "" if c.isprintable() or c in "\n\t")
     return Offer(tool.name, description[:MOST_DESCRIPTION], schema, tool.output_schema)
 

@@ -82,6 +82,8 @@ def checked(tool: types.Tool, arguments: dict[str, Any] | None) -> dict[str, Any
     """
     given = dict(arguments or {})
     problems = schema_problems(tool.input_schema, given)
+    if not problems:  # it is neither below a minimum nor above it
+        problems = "; ".join(f"$.{name}: NaN is no number" for name, value in given.items() if value != value)
     if problems:
         raise UsageError(f"tool {tool.name!r}: wrong arguments: {problems}")
     return given

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from pointwork.agents.spec import Agent, Prepared
 from pointwork.mcp_servers.hub import Hub
@@ -21,12 +22,12 @@ class Toolbox:
     def __init__(self, hub: Hub, store: Store | None = None, encoder: str = "auto") -> None:
         self._hub, self._store, self._encoder = hub, store, encoder
         self._index: ToolIndex | None = None
-        self._of: list[tuple[str, str]] = []
+        self._of: list[Any] = []
 
     async def index(self) -> ToolIndex:
         """An index of all tools that may be used now."""
         tools = await self._hub.tools()
-        known = [(tool.name, tool.description) for tool in tools]
+        known = [(tool.name, tool.description, tool.input_schema, tool.output_schema) for tool in tools]
         if self._index is None or known != self._of:
             self._index, self._of = ToolIndex(tools, store=self._store, embedder=self._encoder), known
         return self._index

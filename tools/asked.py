@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pointwork.text import tokenize
-from pointwork.tools.carried import sentences
+from pointwork.tools.carried import sentences, strange_signs
 
 SENDS = (
     "send|mail|e-?mail|post|share|upload|forward|reply|respond|answer|publish|notify|message|tell|ask|submit|push|"
     "text|invite|pay|transfer|order|book|call|report|deliver|write to|let|inform|remind|back|copy|export|comment|"
-    "broadcast|announce|pass|hand|dispatch|wire|refund"
+    "broadcast|announce|pass|hand|dispatch|wire|refund|ping|write(?= back\\b| [\\w.+-]+@)"
 )
 _READS = (
     "read|fetch|get|load|download|open|look|see|check|compare|sum|summari[sz]e|find|search|list|show|review|describe|"
@@ -32,6 +32,7 @@ _SYNONYMS = (
     (frozenset({"merge", "land"}), "merge|land"),
     (frozenset({"run", "execute", "start", "launch", "shell"}), "run|execute|start|launch"),
     (frozenset({"cancel", "revoke", "abort", "stop"}), "cancel|revoke|abort|stop|call off"),
+    (frozenset({"upload"}), "upload|store|put|place"),
     (frozenset({"publish", "release", "deploy"}), "publish|release|deploy"),
     (frozenset({"order", "buy", "purchase", "book"}), "order|buy|purchase|book"),
 )
@@ -142,10 +143,13 @@ def _stands(words: str, thing: str) -> bool:
 
 
 def holds_all(task: str, texts: Iterable[str]) -> bool:
-    """Whether each word of some texts is the user's own: such a call tells nobody anything."""
-    words = set(tokenize(own_words(task), stop=False, stem=False))
+    """Whether each word of some texts is the user's own, and each sign: such a call tells nobody anything."""
+    own = own_words(task)
+    words = set(tokenize(own, stop=False, stem=False))
     return all(
-        names(task, text) if "://" in text or "@" in text else words >= set(tokenize(text, stop=False, stem=False))
+        names(task, text)
+        if "://" in text or "@" in text
+        else not strange_signs(text, own) and words >= set(tokenize(text, stop=False, stem=False))
         for text in texts
     )
 

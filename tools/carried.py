@@ -39,9 +39,13 @@ _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b",
     re.IGNORECASE,
 )
+# Whatever stands between words: "Ida Holm,58200" of a table is "Ida Holm 58200", too; "it's" is one word.
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
 _TOKEN = re.compile(r"[\w@.:/+=-]{6,}")
-# What is not seen: invisible signs, private ones, those that nobody has given a meaning.
+# What is not seen: invisible signs, private ones, those that nobody has given a meaning; and what Unicode counts
+# among marks and letters though nobody sees it (but U+FE0F, which stands behind many a picture).
 _HIDDEN = frozenset({"Cf", "Co", "Cn", "Cs"})
+_UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 _SIGNS = re.compile(r"(?!([.*#=_-])\1+(?:\s|$))[^\w\s]{4,}")
 _ROT13 = str.maketrans(
@@ -116,13 +120,13 @@ def private_pieces(pieces: list[tuple[str, str]], text: str, task: str) -> Itera
     private = text.lower()
     known = set(_TOKEN.findall(task.lower())) | set(tokenize(task, stem=False))
     grams = _grams(private)
-    task = " ".join(task.lower().split())
+    asked = _grams(task.lower())
     for carried in decoded(" ".join(text for _, text in pieces)):
         low = carried.lower()
         for token in _TOKEN.findall(low):
             if token not in known and token in private and (any(c.isdigit() for c in token) or len(token) >= 10):
                 yield token
-        yield from (gram for gram in _grams(low) & grams if gram not in task)
+        yield from (gram for gram in _grams(low) & grams - asked)
 
 
 def sentences(text: str) -> list[str]:
@@ -140,20 +144,24 @@ def strange_piece(pieces: list[tuple[str, str]], known: str) -> str:
     """The first of what a call carries that does not stand in a text: a word, a number, odd signs."""
     words = set(tokenize(known, stop=False))
     for _, text in pieces:
-        hidden = next((c for c in text if unicodedata.category(c) in _HIDDEN and c not in known), "")
-        if hidden:
-            return f"U+{ord(hidden):04X}"
-        signs = next((signs[0] for signs in _SIGNS.finditer(text) if signs[0] not in known), "")
-        if signs:
-            return signs
-        strange = next((word for word in tokenize(text, stop=True) if word not in words), "")
+        strange = strange_signs(text, known)
+        strange = strange or next((word for word in tokenize(text, stop=True) if word not in words), "")
         if strange:
             return strange
     return ""
 
 
+def strange_signs(text: str, known: str) -> str:
+    """The first of what a text says without words and that does not stand in another: unseen or odd signs."""
+    unseen = (c for c in text if unicodedata.category(c) in _HIDDEN or _UNSEEN.match(c))
+    hidden = next((c for c in unseen if c not in known), "")
+    if hidden:
+        return f"U+{ord(hidden):04X}"
+    return next((signs[0] for signs in _SIGNS.finditer(text) if signs[0] not in known), "")
+
+
 def _grams(text: str) -> set[str]:
-    words = text.split()
+    words = _WORD.findall(text)
     return {" ".join(words[n : n + _WORDS]) for n in range(len(words) - _WORDS + 1)}
 
 

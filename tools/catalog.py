@@ -4,7 +4,7 @@ import re
 import tempfile
 import threading
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,6 +12,8 @@ from pointwork.errors import ToolError
 from pointwork.tools import paths
 from pointwork.tools.duck import Database, open_database
 from pointwork.tools.paths import Entry
+from pointwork.tools.references import referring
+from pointwork.tools.table_info import Column, TableInfo
 from pointwork.tools.table_loading import (
     SUFFIXES,
     Source,
@@ -30,67 +32,10 @@ MAX_TEXTS = 5_000
 """Distinct texts of a column that a question's words are looked for in."""
 
 _MAX_VALUE = 80  # characters of a value that is listed
-_NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column.
-
-    Attributes:
-        name: as in the file.
-        type: DuckDB's.
-        values: the distinct texts of a text column, most frequent first; empty if they are too many or too long.
-        empties: how many cells are empty.
-        distinct: how many different values there are.
-    """
-
-    name: str
-    type: str
-    values: tuple[str, ...] = ()
-    empties: int = 0
-    distinct: int = 0
-
-    @property
-    def kind(self) -> str:
-        """``number``, ``text``, ``date`` (with or without time), ``bool`` or ``other``."""
-        if _NUMBERS.fullmatch(self.type):
-            return "number"
-        if self.type.startswith(("DATE", "TIMESTAMP")):
-            return "date"
-        return {"VARCHAR": "text", "BOOLEAN": "bool"}.get(self.type, "other")
-
-
-@dataclass(frozen=True)
-class TableInfo:
-    """A table.
-
-    Attributes:
-        name: what queries call it: the file's stem, with the folder before it where two would be called the same.
-        source: file, moment and inner table.
-        columns: in the file's order.
-        rows: how many.
-        problem: why it can not be read; empty if it can.
-    """
-
-    name: str
-    source: Source
-    columns: tuple[Column, ...] = ()
-    rows: int = 0
-    problem: str = ""
-
-    @property
-    def evidence(self) -> str:
-        """As evidence names it: ``table:sales.csv``, ``table:shop.db#orders``."""
-        return f"table:{self.source.path}" + (f"#{self.source.inner}" if self.source.inner else "")
-
-    def column(self, name: str) -> Column:
-        """The column of exactly this name."""
-        return next(column for column in self.columns if column.name == name)
-
 
 _Key = tuple[Path, Source]
 _known: OrderedDict[_Key, TableInfo] = OrderedDict()
+_linked: OrderedDict[tuple[Path, tuple[Source, ...]], list[TableInfo]] = OrderedDict()
 _inner: OrderedDict[tuple[Path, Entry], list[str]] = OrderedDict()
 _texts: OrderedDict[tuple[Path, Source, str], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
@@ -99,8 +44,28 @@ _lock = threading.Lock()
 def catalog(root: Path) -> list[TableInfo]:
     """All tables below a root, by name, at most ``MAX_TABLES``. A broken file is listed with its problem."""
     root = root.resolve()
-    sources = table_sources(root)
-    return [_described(root, source) for source in sources]
+    sources = tuple(table_sources(root))
+    with _lock:
+        if (root, sources) in _linked:
+            return list(_linked[root, sources])
+    found = _referring(root, [_described(root, source) for source in sources])
+    with _lock:
+        _linked[root, sources] = found
+        while len(_linked) > 16:
+            _linked.popitem(last=False)
+    return list(found)
+
+
+def _referring(root: Path, tables: list[TableInfo]) -> list[TableInfo]:
+    """Tables with the names that their keys stand for."""
+    try:
+        made = referring(root, [info for info in tables if not info.problem])
+    except ToolError:  # a file was changed meanwhile, or comparing takes too long: without
+        return tables
+    named = [replace(info.source, references=made.get(info.name, ())) for info in tables]
+    return [
+        _described(root, source) if source.references else info for info, source in zip(tables, named, strict=True)
+    ]
 
 
 def table_sources(root: Path) -> list[Source]:

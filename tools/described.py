@@ -43,6 +43,8 @@ def describe(tool: Tool | Mapping[str, Any]) -> Described:
     if isinstance(tool, Tool):
         name, description = tool.name, tool.description
         given, gives = tool.input_schema, tool.output_schema
+    elif not isinstance(cast(Any, tool), Mapping):
+        raise UsageError(f"{tool!r:.200} is no tool: a Tool, or a dictionary with name, description, input_schema")
     else:
         name, description = tool.get("name"), tool.get("description") or ""
         given: Any = tool.get("input_schema") or {}
@@ -52,7 +54,10 @@ def describe(tool: Tool | Mapping[str, Any]) -> Described:
     if not isinstance(description, str) or not isinstance(given, Mapping) or not isinstance(gives, Mapping | None):
         raise UsageError(f"tool {name!r}: description must be text and its schemas objects")
     given = cast(Mapping[str, Any], given)
-    shown = f"{name} {description} {json.dumps(given, ensure_ascii=False, default=str)}"
+    try:
+        shown = f"{name} {description} {json.dumps(given, ensure_ascii=False, default=str)}"
+    except (RecursionError, ValueError, TypeError) as error:
+        raise UsageError(f"tool {name!r:.200}: its input_schema can not be written as JSON: {error}") from error
     return Described(
         name,
         _JOINTS.sub(" ", name),

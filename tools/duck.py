@@ -67,8 +67,12 @@ class Database:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=dict(_BEFORE))
-        for source in sources:
+        others = [reference.to for source in sources for reference in source.references]
+        for source in {source.name: source for source in (*others, *sources)}.values():
             self._load(root, source)
+        for source in sources:
+            if source.references:
+                self._join(source)
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -85,6 +89,19 @@ class Database:
                     self._type_dates(name)
             except duckdb.Error as error:
                 raise ToolError(f"{source.path!r} can not be read as a table: {_clean(error, folder)}") from error
+
+    def _join(self, source: Source) -> None:
+        """Give a table the names that its keys stand for, as columns."""
+        table, joined = quote_name(source.name), quote_name(f"{source.name} joined")
+        columns, joins = ["this.*"], [f"{table} AS this"]
+        for number, reference in enumerate(source.references):
+            columns.append(f"r{number}.{quote_name(reference.shown)} AS {quote_name(reference.name)}")
+            same = f"this.{quote_name(reference.column)} = r{number}.{quote_name(reference.key)}"
+            joins.append(f"LEFT JOIN {quote_name(reference.to.name)} AS r{number} ON {same}")
+        query = f"SELECT {', '.join(columns)} FROM {' '.join(joins)} ORDER BY this.rowid"  # noqa: S608
+        self._connection.execute(f"CREATE TABLE {joined} AS {query}")
+        self._connection.execute(f"DROP TABLE {table}")
+        self._connection.execute(f"ALTER TABLE {joined} RENAME TO {table}")
 
     def _type_dates(self, table: str) -> None:
         """SQLite has no dates: a text column with nothing but ISO dates becomes one."""

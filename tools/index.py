@@ -8,9 +8,9 @@ well stands for itself.
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -86,6 +86,9 @@ class ToolIndex:
         store: "Store | str | None" = None,
         embedder: Embedder | str | None = None,
     ) -> None:
+        given: Any = tools
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise UsageError(f"an index is made of a list of tools, not {given!r:.200}")
         self._tools = list(tools)
         read = [describe(tool) for tool in self._tools]
         self._names = [tool.name for tool in read]
@@ -148,8 +151,13 @@ class ToolIndex:
             k: how many; fewer come back if there are fewer, none for a request without words.
 
         Raises:
-            UsageError: k is below 1.
+            UsageError: k is below 1, or something is of the wrong kind.
         """
+        kinds: tuple[Any, Any] = request, k
+        if not isinstance(kinds[0], str):
+            raise UsageError(f"a request is a text, not {request!r:.200}")
+        if not isinstance(kinds[1], SupportsIndex):
+            raise UsageError(f"k is a whole number, not {k!r:.200}")
         if k < 1:
             raise UsageError(f"a search is for at least 1 tool, not k={k}")
         if not self._names or not tokenize(request, stop=False):
@@ -216,8 +224,16 @@ class ToolIndex:
         """Remember which tools served a request, or (``ok=False``) did not.
 
         Names that the index does not have are kept too: the tools may be back later.
+
+        Raises:
+            UsageError: something is of the wrong kind.
         """
-        names = [tools] if isinstance(tools, str) else list(tools)
+        given: Any = [tools] if isinstance(tools, str) else tools
+        names = list(cast(Iterable[Any], given)) if isinstance(given, Iterable) else [given]
+        if not isinstance(cast(Any, request), str) or not all(isinstance(name, str) for name in names):
+            raise UsageError(
+                f"a request and the names of its tools are texts, not {request!r:.200} and {tools!r:.200}"
+            )
         with self._lock:
             self._usage.add(request, names, ok=ok, run_id=run_id)
 

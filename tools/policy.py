@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pointwork.store.writes import spelled
+from pointwork.store.writes import names, spelled
 from pointwork.text import tokenize
 from pointwork.tools import asked, carried
 from pointwork.tools.spec import Tool
@@ -67,7 +67,8 @@ class Taint:
         unasked: of the private text, what the user did not speak of.
         heard: of the private sources that the user spoke of, the last: (tool, what it was asked for, what it said).
         written: paths and names that this run itself wrote to.
-        spoilt: those of them, and of earlier runs', that hold private data which nobody asked to be written there.
+        foreign: paths and names that this run, or an earlier one, wrote to after it had read untrusted text.
+        spoilt: those that hold private data which nobody asked to be written there.
         shown: sources that were shown without a tool, and looked up: ``memory:ID``, ``run:ID``.
         effects, calls: how many there were.
     """
@@ -81,6 +82,7 @@ class Taint:
     unasked: str = ""
     heard: list[tuple[str, list[str], str]] = field(default_factory=list[tuple[str, list[str], str]])
     written: set[str] = field(default_factory=set[str])
+    foreign: set[str] = field(default_factory=set[str])
     spoilt: set[str] = field(default_factory=set[str])
     shown: set[str] = field(default_factory=set[str])
     effects: int = 0
@@ -93,10 +95,16 @@ class Taint:
         if "writes" in tool.labels:
             self.written |= carried.names(arguments or {})
             self.spoilt |= carried.places(arguments or {}) if spoils(tool, arguments or {}, self) else set()
-        if "untrusted-source" in tool.labels:
+        if "untrusted-source" in tool.labels or self.reads_foreign(tool, arguments or {}):
             self.saw_untrusted(tool.name, text)
+        if "writes" in tool.labels and self.untrusted:
+            self.foreign |= carried.places(arguments or {})
         if not tool.labels & {"reads-private", "untrusted-source"}:
             self.saw_other(text, arguments)
+
+    def reads_foreign(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call reads what was written after untrusted text: that text may stand there."""
+        return "reads-private" in tool.labels and not self.foreign.isdisjoint(names(arguments))
 
     def saw_other(self, text: str, arguments: Mapping[str, Any] | None = None) -> None:
         """A tool that reads nothing private and nothing of outsiders said something."""

@@ -77,6 +77,8 @@ def positive(scores: Floats) -> Floats:
 
 
 def _standard(scores: Floats) -> Floats:
+    if scores.shape[1] == 1:
+        return scores  # nothing to stand out from
     centred = scores - scores.mean(axis=1, keepdims=True)
     return centred / (scores.std(axis=1, keepdims=True) + np.float32(1e-9))
 

@@ -5,13 +5,14 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, get_type_hints, overload
+from typing import Any, Literal, Protocol, cast, get_args, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
+from pydantic_core import to_jsonable_python
 
-from pointwork.errors import PointworkError, ToolError, UsageError
+from pointwork.errors import BudgetExceeded, ProviderError, StoreError, ToolError, UsageError
 from pointwork.tools.schemas import schema_problems
 from pointwork.tools.threads import in_thread
 
@@ -121,8 +122,12 @@ class Tool:
         takes_key: the function honours ``ToolContext.idempotency_key``: repeating a call does nothing twice.
         needs_approval: a person must agree to each call.
         reconcile: asked with (idempotency key, arguments) whether an earlier call took effect: its result, or None
-            if it did not. For tools that can look, but do not take keys.
+            if it did not; may be async. Where it fails, a person is asked. For tools that can look, but do not take
+            keys.
         call_tokens: what a model may need to write a call, where that is more than a few short arguments.
+
+    Raises:
+        UsageError: no name, a label that the policy does not know, or a time-out that is no number of seconds.
     """
 
     name: str
@@ -138,6 +143,18 @@ class Tool:
     reconcile: Callable[[str, dict[str, Any]], Any] | None = field(default=None, repr=False)
     model: type[BaseModel] | None = field(default=None, repr=False, compare=False)
     context_parameter: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        name, timeout = cast(object, self.name), cast(object, self.timeout)
+        if not isinstance(name, str) or not name.strip():
+            raise UsageError(f"a tool needs a name, not {self.name!r}")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+            raise UsageError(f"tool {self.name!r}: timeout is a number of seconds above 0, not {self.timeout!r}")
+        # a label that is misspelt would allow what it was to forbid
+        unknown = set(self.labels) - set(get_args(Label))
+        if unknown:
+            shown, known = ", ".join(sorted(map(repr, unknown))), ", ".join(get_args(Label))
+            raise UsageError(f"tool {self.name!r}: unknown labels {shown}; known: {known}")
 
     @property
     def has_side_effects(self) -> bool:
@@ -184,13 +201,36 @@ class Tool:
                     value = await in_thread(self.fn, **checked)
                     if inspect.isawaitable(value):
                         value = await value
-        except PointworkError:
+        except (ToolError, BudgetExceeded, ProviderError, StoreError):
             raise
-        except Exception as error:
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # nobody cancels this call: something that the function waited for was cancelled
+            raise ToolError(f"tool {self.name!r} failed: what it waited for was cancelled") from error
+        except (Exception, SystemExit) as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 raise ToolError(f"tool {self.name!r} did not end within {self.timeout:g} s") from error
             raise ToolError(f"tool {self.name!r} failed: {type(error).__name__}: {error}") from error
-        return value if isinstance(value, ToolResult) else ToolResult(value, _as_text(value))
+        return as_result(self.name, value)
+
+
+def as_result(tool_name: str, value: Any) -> ToolResult:
+    """What a tool's function gave, in plain JSON.
+
+    Raises:
+        ToolError: it can not be written so.
+    """
+    try:
+        if isinstance(value, ToolResult):
+            plain = _plain(value.value)
+            return value if plain is value.value else replace(value, value=plain)
+        plain = _plain(value)
+        return ToolResult(plain, plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+    except Exception as error:
+        # it has taken effect, but nobody can be told what came of it
+        raise ToolError(f"tool {tool_name!r}: what it returned can not be written as JSON: {error}") from error
 
 
 def call_tokens(tools: Sequence[Tool]) -> int:
@@ -198,8 +238,17 @@ def call_tokens(tools: Sequence[Tool]) -> int:
     return max((tool.call_tokens for tool in tools), default=160)
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _plain(value: Any) -> Any:
+    """A value as it can be written as JSON: models, dataclasses, sets, dates by what is in them."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        try:
+            value = to_jsonable_python(value, fallback=str)
+        except UnicodeDecodeError:  # bytes that are no text
+            value = to_jsonable_python(value, fallback=str, bytes_mode="base64")
+        json.dumps(value)
+    return value
 
 
 def _validate_model(model: type[BaseModel], arguments: dict[str, Any]) -> BaseModel:
@@ -253,18 +302,26 @@ def tool(
     runtime and hidden from the model.
 
     Raises:
-        UsageError: a parameter has no type or no name of its own, or the function has no docstring.
+        UsageError: a parameter has no type, or none that a JSON schema can tell, or no name of its own; the
+            function has no docstring; it is no function; or as for ``Tool``.
     """
+    if isinstance(labels, str):
+        raise UsageError(f"labels={labels!r}: give a list of labels, for example labels=[{labels!r}]")
 
     def make(function: Callable[..., Any]) -> Tool:
+        if not callable(cast(object, function)) or not hasattr(function, "__name__"):
+            raise UsageError(f"@tool makes a tool of a function, not of {function!r}")
         description, about = _read_docstring(function)
         model, context_parameter = _arguments_model(function, about)
-        schema = model.model_json_schema()
+        try:
+            schema = model.model_json_schema()
+        except PydanticUserError as error:
+            raise UsageError(f"tool {function.__name__!r}: no JSON schema tells its parameters: {error}") from error
         schema.pop("title", None)
         for argument in schema.get("properties", {}).values():
             argument.pop("title", None)
         return Tool(
-            name=name or function.__name__,
+            name=function.__name__ if name is None else name,
             description=description,
             input_schema=schema,
             fn=function,
@@ -322,5 +379,8 @@ def _arguments_model(function: Callable[..., Any], about: dict[str, str]) -> tup
             name = f"argument_{name.lstrip('_')}"
         fields[name] = (hints[parameter.name], Field(default, **extra))
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-    model = create_model(f"{function.__name__}_arguments", __config__=config, **fields)
+    try:
+        model = create_model(f"{function.__name__}_arguments", __config__=config, **fields)
+    except PydanticUserError as error:
+        raise UsageError(f"{where} type can not be used: {error}") from error
     return model, context_parameter

@@ -40,7 +40,7 @@ def _bound(seconds: float) -> None:
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Do one job; what goes wrong is in the answer."""
     try:
-        database = Database(Path(job["root"]), tuple(Source(**source) for source in job["sources"]))
+        database = Database(Path(job["root"]), tuple(map(Source.from_json, job["sources"])))
         rows = database.query(wrapped(job["sql"], job["limit"]), job["limit"], job["seconds"])
     except ToolError as error:
         return {"error": str(error)}

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,25 @@ _NULL = "\\N"
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A column that holds the keys of another table.
+
+    Attributes:
+        column: of this table.
+        to: the other table.
+        key: its column of keys.
+        shown: its column that names a row.
+        name: under which this table shows that one.
+    """
+
+    column: str
+    to: "Source"
+    key: str
+    shown: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Source:
     """One table in one file, at one moment.
 
@@ -45,6 +65,7 @@ class Source:
         mtime_ns, size: of the file, so that a changed file is another source.
         inner: the table inside an SQLite file, or the key of a JSON object that holds the rows; else empty.
         name: what the table is called in queries.
+        references: to other tables, each shown as a column more.
     """
 
     path: str
@@ -52,6 +73,18 @@ class Source:
     size: int
     inner: str
     name: str
+    references: tuple[Reference, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Source":
+        """What ``dataclasses.asdict`` made of one."""
+        references: list[dict[str, Any]] = value.get("references", [])
+        made: list[Reference] = []
+        for one in references:
+            given: dict[str, Any] = {**one, "to": cls.from_json(one["to"])}
+            made.append(Reference(**given))
+        fields: dict[str, Any] = {**value, "references": tuple(made)}
+        return cls(**fields)
 
     @property
     def kind(self) -> str:

@@ -151,11 +151,11 @@ def _is_all(name: str) -> bool:
 
 
 def _rows(info: TableInfo, query: Query, condition: str, where: str, notes: list[str]) -> Compiled:
-    product = _product(info, query.column)
-    if product is not None:
-        shown, table = f"{product[0]} AS {quote_name(product[1])}", quote_name(info.name)
+    computed = _computed(info, query.column)
+    if computed is not None:
+        shown, table = f"{computed[0]} AS {quote_name(computed[1])}", quote_name(info.name)
         sql = f"SELECT {shown} FROM {table}{condition} LIMIT {query.limit}"  # noqa: S608
-        return Compiled(sql, condition, product[1], where, notes)
+        return Compiled(sql, condition, computed[1], where, notes)
     wanted = [] if _is_all(query.column) and query.column not in _names(info) else _split_names(info, query.column)
     columns = [match_name(name, _names(info), "column") for name in wanted]
     ordered = ""
@@ -193,9 +193,9 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
             raise ToolError(f"{aggregate} needs a column; numbers are in: {', '.join(numbers) or 'none'}")
         notes.append(f"column is taken to be {numbers[0]}")
         column = numbers[0]
-    product = _product(info, column)
-    if product is not None:
-        value, name = product
+    computed = _computed(info, column)
+    if computed is not None:
+        value, name = computed
         return f"{_FUNCTIONS.get(aggregate, aggregate)}(CAST({value} AS DOUBLE))", f"{aggregate} of {name}", ""
     name = match_name(column, _names(info), "column")
     found = info.column(name)
@@ -208,13 +208,25 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
     return f"{function}({quote_name(name)})", f"{aggregate} of {name}", name
 
 
-def _product(info: TableInfo, text: str) -> tuple[str, str] | None:
-    """(SQL, name) of a product of two number columns; None if the text is none."""
-    if text in _names(info) or not re.fullmatch(r"[^*]*\w[^*]*\*[^*]*\w[^*]*", text):
+def _computed(info: TableInfo, text: str) -> tuple[str, str] | None:
+    """(SQL, name) of a product or difference of two number columns, or of the days from one date column to another;
+    None if the text is none.
+    """
+    match = re.fullmatch(r"(?P<a>[^*]*\w[^*]*?)(?:\s*(?P<times>\*)\s*|\s+[-−]\s+)(?P<b>[^*]*\w[^*]*)", text)
+    if match is None or any(_norm(name) == _norm(text) for name in _names(info)):  # a column may be called so
         return None
-    numbers = [c.name for c in info.columns if c.kind == "number"]
-    first, second = (match_name(part, numbers, "number column") for part in text.split("*"))
-    return f"{quote_name(first)} * {quote_name(second)}", f"{first} * {second}"
+    if match["times"]:
+        numbers = [c.name for c in info.columns if c.kind == "number"]
+        first, second = (match_name(match[part], numbers, "number column") for part in "ab")
+        return f"{quote_name(first)} * {quote_name(second)}", f"{first} * {second}"
+    both = [c.name for c in info.columns if c.kind in ("number", "date")]
+    first, second = (match_name(match[part], both, "number or date column") for part in "ab")
+    kinds = {info.column(first).kind, info.column(second).kind}
+    if len(kinds) > 1:
+        raise ToolError(f"{first!r} and {second!r} are not both numbers or both dates")
+    a, b = quote_name(first), quote_name(second)
+    days = f"date_diff('day', CAST({b} AS DATE), CAST({a} AS DATE))"
+    return (f"{a} - {b}" if kinds == {"number"} else days), f"{first} - {second}"
 
 
 def _group(info: TableInfo, group: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from pointwork.errors import ToolError
 from pointwork.tools import paths
-from pointwork.tools.catalog import Column, TableInfo, arguments_schema, catalog, table_sources
+from pointwork.tools.catalog import Column, TableInfo, arguments_schema, catalog
 from pointwork.tools.duck import Database, Rows, open_database, run_foreign
 from pointwork.tools.files import clamp
 from pointwork.tools.spec import ToolContext, ToolResult, tool
@@ -33,6 +33,7 @@ MAX_CHOICES = 60
 """A result with more cells is no choice of answers."""
 
 MAX_TEXT = 8_000
+NOTHING = "nothing"  # the answer that is an empty cell
 _USED = 5  # rows that an aggregate rests on, in its evidence
 
 Aggregate = Literal["none", "count", "distinct", "percent", "sum", "avg", "min", "max", "median"]
@@ -214,7 +215,7 @@ def query_table(
         table: the table's name
         aggregate: none gives rows; the others compute one value, or one per group; distinct counts values,
             percent is how many of a hundred rows that meet the other conditions meet the last
-        column: the column to compute or show, or a product of two such as price * amount; empty is all
+        column: the column to compute or show, price * amount of two, or of dates the days end - start; empty is all
         group_by: one answer per value of this column; year(COLUMN) and month(COLUMN) work for dates
         where_column: only rows where this column...
         where_op: ...compares so... (empty and not empty need no value)
@@ -305,7 +306,7 @@ def _short(cell: Any) -> Any:
 
 def _cell(cell: Any) -> str:
     if cell is None:
-        return "nothing"
+        return NOTHING
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
@@ -334,7 +335,7 @@ def sql(context: ToolContext, query: str) -> ToolResult:
     root = paths.root_of(context)
     if len(query) > 10_000:
         raise ToolError("the query is longer than 10000 characters")
-    sources = table_sources(root)
+    sources = [info.source for info in catalog(root)]
     words = {word.lower() for word in re.findall(r"\w+", query)}
     named = tuple(source for source in sources if source.name.lower() in words)
     try:

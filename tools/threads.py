@@ -16,7 +16,7 @@ async def in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     Ctrl-C) and hangs would keep the process from ending.
 
     Raises:
-        Exception: whatever the function raised.
+        Exception: whatever the function raised; what is none (``sys.exit`` above all), as a ``RuntimeError``.
         asyncio.CancelledError: passed on at once; the thread goes on by itself.
     """
     loop = asyncio.get_running_loop()
@@ -31,8 +31,10 @@ async def in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
         try:
             value = call()
         except BaseException as error:
-            # a StopIteration can not be set on a future
-            told = RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
+            # a StopIteration can not be set on a future; what is no Exception would end the event loop, and whoever
+            # waits would wait for ever, or look like a cancellation
+            odd = isinstance(error, StopIteration) or not isinstance(error, Exception)
+            told = RuntimeError(repr(error)) if odd else error
             report = (done.set_exception, told)
         else:
             report = (done.set_result, value)

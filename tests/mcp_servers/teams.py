@@ -1,4 +1,4 @@
-"""A scripted team for the tests of ``mcp_servers``; also a program that serves it: ``teams.py STORE``."""
+"""A scripted team for the tests of ``mcp_servers``; also a program that serves it: ``teams.py STORE [http]``."""
 
 import asyncio
 import json
@@ -95,19 +95,21 @@ def make_team(store: Store | str, *more: Step, **settings: Any) -> Team:
     return Team(members, Settings.model_validate(settings), store=store, models={"worker-small": client(*more)})
 
 
-async def _serve(store: str) -> None:
-    from mcp.server.stdio import stdio_server
-
+def _serve(store: str, *over: str) -> None:
+    from pointwork.mcp_servers.http import bind, http_app, serve_http
     from pointwork.mcp_servers.server import AgentServer
+    from pointwork.mcp_servers.serving import Ending, serve_stdio
 
-    with make_team(store) as team:
+    with Ending() as ending, make_team(store) as team:
         server = AgentServer(team)
-        async with stdio_server() as (read, write):
-            try:
-                await server.mcp.run(read, write, server.mcp.create_initialization_options())
-            finally:
-                await server.aclose()
+        if "http" not in over:
+            asyncio.run(serve_stdio(server, ending))
+        else:
+            with bind("127.0.0.1", 0) as listener:
+                print(listener.getsockname()[1], flush=True)
+                serve_http(http_app(server.mcp, at_end=server.aclose), listener, ending)
+    print("closed", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1]))
+    _serve(*sys.argv[1:])

@@ -12,12 +12,13 @@ from typing import Any
 import psutil
 import pytest
 
-from pointwork.errors import ToolDenied, ToolError
+from pointwork.errors import ToolDenied, ToolError, UsageError
 from pointwork.mcp_servers import foreign
 from pointwork.mcp_servers.hub import Hub
+from pointwork.mcp_servers.toolbox import Toolbox
 from pointwork.settings import McpSettings
 from pointwork.store import Store
-from pointwork.tools import Tool
+from pointwork.tools import Tool, schemas
 
 LIAR = str(Path(__file__).parent / "liar.py")
 
@@ -84,6 +85,10 @@ def test_all_pages_are_read_and_endless_ones_are_not(hub: Callable[..., Hub]) ->
     assert tools_of(hub("endless")) == {}
 
 
+def test_an_empty_cursor_is_the_last_page(hub: Callable[..., Hub]) -> None:
+    assert set(tools_of(hub("empty-cursor"))) == {"liar_echo"}
+
+
 @pytest.mark.parametrize("mode", ["drift", "renamed", "reworded"])
 def test_a_tool_that_changes_after_it_was_agreed_to_is_not_called(hub: Callable[..., Hub], mode: str) -> None:
     one = hub(mode)
@@ -105,15 +110,115 @@ def test_a_tool_that_changes_after_it_was_agreed_to_is_not_called(hub: Callable[
     assert "pointwork tools approve liar" in listed.why
     # a person may agree to what it is now
     one.run(one.approve("liar"))
-    assert len(tools_of(one)) == 1
+    [now] = tools_of(one).values()
+    assert one.run(now.call({"text": "c"})).text == "c"
+
+
+def test_one_that_is_started_again_is_asked_what_it_offers_now(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign, "FIRST_BACKOFF", 0.0)
+    one = hub("updated")
+    tool = tools_of(one)["liar_echo"]
+    with pytest.raises(ToolError, match="ended while"):
+        one.run(tool.call({"text": "x"}))
+    for _ in range(2):
+        with pytest.raises(ToolDenied, match="not the one that was agreed to"):
+            one.run(tool.call({"text": "x"}))
+    assert tools_of(one) == {}
+
+
+def test_what_was_known_does_not_count_when_it_does_not_say_what_changed(hub: Callable[..., Hub]) -> None:
+    one = hub("unlisted")
+    tool = tools_of(one)["liar_echo"]
+    assert one.run(tool.call({"text": "a"})).text == "a"
+    for _ in range(2):
+        with pytest.raises(ToolError, match="no tools for you"):
+            one.run(tool.call({"text": "b"}))
+    assert tools_of(one) == {}
+
+
+def test_a_malformed_tool_is_refused_alone(hub: Callable[..., Hub], caplog: pytest.LogCaptureFixture) -> None:
+    """One without a schema, and no tool of the server was there."""
+    one = hub("malformed")
+    tools = tools_of(one)
+    assert set(tools) == {"liar_echo"}
+    assert tools["liar_echo"].description == "Say it again."
+    assert one.run(tools["liar_echo"].call({"text": "x"})).text == "x"
+    refused = one.refused("liar")
+    why = dict(refused)
+    unnamed = [f"(number {number} of a page)" for number in (4, 5, 6)]
+    assert [name for name, _ in refused] == ["none", "listed", *unnamed, "typed", "", "echo"]
+    assert "inputSchema: Field required" in why["none"]
+    assert "inputSchema" in why["listed"]
+    assert "name: Field required" in why["(number 6 of a page)"]
+    assert why[""] == "it has no name"
+    assert "another of this name" in why["echo"]
+    assert "MCP server liar: its tool 'none' is refused: against the protocol: inputSchema" in caplog.text
+    with pytest.raises(UsageError, match="'none' can not be used: against the protocol: inputSchema"):
+        one.run(one.approve("liar", ["none"]))
+
+
+def test_tools_of_two_servers_may_come_to_the_same_name(store: Store) -> None:
+    def server(tool: str) -> McpSettings:
+        return McpSettings(command=sys.executable, args=(LIAR, f"named:{tool}"))
+
+    one = Hub({"a": server("b_echo"), "a_b": server("echo"), "a_b_echo": server("2")}, store)
+    try:
+        tools = one.run(one.tools())
+        assert [tool.name for tool in tools] == ["a_b_echo", "a_b_echo_3", "a_b_echo_2"]
+        said = [one.run(tool.call({"text": "x"})).evidence[0][0] for tool in tools]
+        assert said == ["mcp:a/b_echo", "mcp:a_b/echo", "mcp:a_b_echo/2"]
+        assert len(one.run(Toolbox(one, store, "static").index())) == 3
+    finally:
+        one.close()
+
+
+def test_a_server_without_its_token_keeps_no_other_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    locked = McpSettings(url="http://127.0.0.1:9", token_env="NOT_SET")
+    one = Hub({"locked": locked, "good": McpSettings(command=sys.executable, args=(LIAR, "honest"))}, store)
+    try:
+        assert [tool.name for tool in one.run(one.tools())] == ["good_echo"]
+    finally:
+        one.close()
+    assert "NOT_SET is not set" in caplog.text
 
 
 def test_instructions_in_a_description_keep_a_tool_out(hub: Callable[..., Hub]) -> None:
     one = hub("orders")
     assert set(tools_of(one)) == {"liar_plain"}
-    suspect = {listed.offer.name: listed for listed in one.run(one.listed("liar"))}["echo"]
-    assert suspect.state == "suspicious"
-    assert "tools approve liar echo" in suspect.why
+    listed = {listed.offer.name: listed for listed in one.run(one.listed("liar"))}
+    for name in ("echo", "deep"):  # also in what it says of an argument
+        assert listed[name].state == "suspicious"
+        assert f"tools approve liar {name}" in listed[name].why
+
+
+def test_what_a_person_agrees_to_elsewhere_is_there_at_once(hub: Callable[..., Hub]) -> None:
+    one, other = hub("orders"), hub("orders")
+    assert set(tools_of(one)) == {"liar_plain"}
+    other.run(other.approve("liar", ["echo"]))  # as the message says: with 'pointwork tools approve'
+    assert set(tools_of(one)) == {"liar_plain", "liar_echo"}
+
+
+def test_a_tool_that_was_agreed_to_again_is_found_as_it_is_now(hub: Callable[..., Hub], store: Store) -> None:
+    one = hub("drift")
+    box = Toolbox(one, store, "static")
+
+    def found() -> Any:
+        return one.run(box.index()).search("say it", k=1)[0].tool
+
+    tool = found()
+    assert one.run(tool.call({"text": "a"})).text == "a"
+    for _ in range(200):
+        if one.server("liar").changed:
+            break
+        time.sleep(0.02)
+    one.run(one.approve("liar"))
+    assert found().input_schema != tool.input_schema
+    assert one.run(found().call({"n": 1})).value == ""
 
 
 def test_a_hundred_megabytes_end_the_server_and_not_us(hub: Callable[..., Hub]) -> None:
@@ -193,6 +298,45 @@ def test_after_a_death_it_is_started_again(hub: Callable[..., Hub], monkeypatch:
     assert one.server("liar").starts == 2
 
 
+def test_calls_at_once_all_learn_that_it_is_gone_and_it_has_failed_once(hub: Callable[..., Hub]) -> None:
+    one = hub("hangs-up")
+    tool = tools_of(one)["liar_echo"]
+
+    async def late(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        with pytest.raises(ToolError) as failed:
+            await tool.call({"text": "x"})
+        return str(failed.value)
+
+    async def go() -> list[str]:
+        # it lives on for some seconds without its output: the last two come while it is being ended
+        return await asyncio.gather(*map(late, (0, 0, 0, 0.5, 1.0)))
+
+    said = one.run(go())
+    assert all(text.startswith("MCP server 'liar' ") for text in said)
+    assert all("'echo'" in text for text in said)
+    assert one.server("liar").failures == 1
+
+
+def test_who_notices_late_ends_no_server_that_was_started_since(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign, "FIRST_BACKOFF", 0.0)
+    one = hub("dies-once")
+    server = one.server("liar")
+    one.run(one._there(server.offers()))  # pyright: ignore[reportPrivateUsage]
+    before = server._owner  # pyright: ignore[reportPrivateUsage]
+    assert before is not None
+    with pytest.raises(ToolError, match="ended while"):
+        call(one, text="x")
+    assert call(one, text="again").text == "again"
+    late = one.run(server._lost(before, "ended"))  # pyright: ignore[reportPrivateUsage]
+    assert "ended" in str(late)
+    assert (server.connected, server.failures) == (True, 0)
+    assert call(one, text="still").text == "still"
+    assert server.starts == 2
+
+
 def test_one_that_can_not_start_waits_longer_each_time(hub: Callable[..., Hub]) -> None:
     one = hub("crashes")
     server = one.server("liar")
@@ -235,6 +379,19 @@ def test_rubbish_is_an_error_and_the_server_goes_on(hub: Callable[..., Hub]) -> 
 def test_a_schema_that_points_elsewhere_fetches_nothing(hub: Callable[..., Hub]) -> None:
     with pytest.raises(ToolError, match="schema can not be used"):
         call(hub("rubbish-schema"), "liar_odd", a=1)
+
+
+def test_a_pattern_that_takes_for_ever_is_checked_at_once(hub: Callable[..., Hub]) -> None:
+    with pytest.raises(ToolError, match=r"does not match '\^\(a\+\)\+\$'"):
+        call(hub("endless-pattern"), text="x")
+
+
+def test_a_schema_that_takes_for_ever_to_check_is_given_up(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas, "MOST_SECONDS", 0.2)
+    with pytest.raises(ToolError, match=r"schema can not be used: checking a value takes more than 0.2 s"):
+        call(hub("endless-schema"), text="x")
 
 
 def test_memory_is_capped(hub: Callable[..., Hub]) -> None:

@@ -11,7 +11,8 @@ from mcp import Client, MCPError
 from sqlalchemy import select
 
 from pointwork import Team
-from pointwork.errors import RateLimited
+from pointwork.errors import RateLimited, UsageError
+from pointwork.mcp_servers import schemas
 from pointwork.mcp_servers.results import OUTPUT_SCHEMA
 from pointwork.mcp_servers.server import AgentServer, Options
 from pointwork.models import Step
@@ -212,6 +213,12 @@ def test_what_is_wrong_comes_as_a_structured_error(
             assert said.content[0].text == value["error"]["message"]
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("name", ["wait_seconds", "budget_usd", "budget_seconds"])
+def test_what_is_no_number_is_refused_before_a_run_begins(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}: NaN is no number"):
+        schemas.checked(schemas.team_tool({}), {"task": "x", name: float("nan")})
 
 
 def test_a_provider_that_is_busy_says_so(store: Store) -> None:

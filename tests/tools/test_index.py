@@ -1,7 +1,7 @@
 """Finding tools: what is found, on what it rests, and that anything may be asked."""
 
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -117,6 +117,17 @@ def test_failures_speak_against_a_tool() -> None:
     assert index.search(asked, k=1)[0].name == "get_weather"
 
 
+ENDLESS: dict[str, Any] = {"properties": {}}
+ENDLESS["properties"]["more"] = ENDLESS
+
+
+def nested(times: int) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for _ in range(times):
+        made = {"properties": {"more": made}}
+    return made
+
+
 @pytest.mark.parametrize(
     ("tools", "says"),
     [
@@ -126,11 +137,45 @@ def test_failures_speak_against_a_tool() -> None:
         ([{"name": "a"}, {"name": "a"}], "two tools named 'a'"),
         ([{"name": "a", "description": 3}], "must be text"),
         ([{"name": "a", "input_schema": [1]}], "schemas objects"),
+        ([{"name": "a", "input_schema": ENDLESS}], "can not be written as JSON"),
+        ([{"name": "a", "input_schema": nested(5_000)}], "can not be written as JSON"),
+        ([5], "5 is no tool"),
+        (["getTide"], "'getTide' is no tool"),
+        ({"name": "a"}, "a list of tools"),
+        ("abc", "a list of tools"),
+        (None, "a list of tools"),
     ],
 )
-def test_what_can_not_be_indexed_is_said(tools: list[Any], says: str) -> None:
+def test_what_can_not_be_indexed_is_said(tools: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         ToolIndex(tools)
+
+
+@pytest.mark.parametrize("asked", ["get the tide at the harbour of Whitby", "When is high water?", "tide"])
+def test_one_tool_alone_is_the_best_if_it_fits(asked: str) -> None:
+    [hit] = ToolIndex(TOOLS[:1], embedder="static").search(asked)
+    assert hit.score == 1.0
+
+
+def test_the_wrong_kind_of_thing_is_said_and_changes_nothing(store: Store) -> None:
+    index: Any = ToolIndex(TOOLS, store=store)
+    before = index.search("tide")
+    for request in (None, 3, b"tide", ["tide"]):
+        with pytest.raises(UsageError, match="a request is a text"):
+            index.search(request)
+    for k in (None, "3", 1.5, float("nan")):
+        with pytest.raises(UsageError, match="whole number"):
+            index.search("tide", k=k)
+    for request, names in (
+        (None, "getTide"),
+        ("tide", None),
+        ("tide", 5),
+        ("tide", [5]),
+        ("tide", ["getTide", None]),
+    ):
+        with pytest.raises(UsageError, match="are texts"):
+            index.learn(request, names)
+    assert index.search("tide") == before
 
 
 def test_nothing_is_found_in_nothing() -> None:
@@ -139,6 +184,10 @@ def test_nothing_is_found_in_nothing() -> None:
     assert ToolIndex(TOOLS).search(" ?! ") == []
     with pytest.raises(UsageError, match="at least 1"):
         ToolIndex(TOOLS).search("tide", k=0)
+    with pytest.raises(UsageError, match="k is a whole number"):
+        ToolIndex(TOOLS).search("tide", k=cast(Any, "5"))
+    with pytest.raises(UsageError, match="is a text, not None"):
+        ToolIndex(TOOLS).search(cast(Any, None))
     assert len(ToolIndex(TOOLS).search("tide", k=100)) == len(TOOLS)
 
 

@@ -142,7 +142,13 @@ def test_an_act_may_be_called_by_another_word(tool: str, task: str, rule: str) -
 
 @pytest.mark.parametrize(
     ("task", "sends"),
-    [("Read notes.txt and report.txt.", False), ("Read notes.txt and report to ann.", True), ("Back it up.", True)],
+    [
+        ("Read notes.txt and report.txt.", False),
+        ("Read notes.txt and report to ann.", True),
+        ("Back it up.", True),
+        ("Read the list, then write ann@b.example that I am on it.", True),
+        ("Read the list, then write it to ann.md.", False),
+    ],
 )
 def test_a_file_s_name_is_no_order(task: str, sends: bool) -> None:
     assert asked.sends(task) == sends

@@ -2,10 +2,15 @@
 
 import asyncio
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from pointwork.errors import ToolDenied, ToolError, UsageError
 from pointwork.tools import Tool, ToolContext, ToolResult, tool
@@ -176,6 +181,76 @@ def test_cancelling_goes_through() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, UsageError])
+def test_what_ends_a_program_ends_a_call_only(kind: type[BaseException]) -> None:
+    """``sys.exit`` in a tool ended the team's event loop: whoever waited for the run waited for ever."""
+
+    @tool
+    def leave() -> None:
+        """Leave."""
+        raise kind("gone")
+
+    with pytest.raises(ToolError, match=rf"'leave' failed: .*{kind.__name__}.*gone"):
+        call(leave, {})
+
+
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError, UsageError])
+def test_an_async_function_does_not_end_more_either(kind: type[BaseException]) -> None:
+    @tool
+    async def leave() -> None:
+        """Leave."""
+        raise kind("gone")
+
+    with pytest.raises(ToolError, match="'leave' failed: "):
+        call(leave, {})
+
+
+class Reading(BaseModel):
+    day: date
+    values: set[int]
+
+
+@dataclass
+class Station:
+    name: str
+    last: Reading
+
+
+def test_what_a_function_returns_becomes_plain_json() -> None:
+    returned: list[Any] = [
+        Station("Bonn", Reading(day=date(2026, 1, 2), values={3})),
+        {(1, 2): b"ab"},
+        Decimal("1.5"),
+        ToolResult({4}, "four"),
+    ]
+
+    @tool
+    def give(n: int) -> Any:
+        """Give."""
+        return returned[n]
+
+    assert call(give, {"n": 0}).value == {"name": "Bonn", "last": {"day": "2026-01-02", "values": [3]}}
+    assert call(give, {"n": 0}).text == '{"name": "Bonn", "last": {"day": "2026-01-02", "values": [3]}}'
+    assert call(give, {"n": 1}).value == {"1,2": "ab"}
+    assert call(give, {"n": 2}) == ToolResult("1.5", "1.5")
+    assert call(give, {"n": 3}) == ToolResult([4], "four")
+
+
+def test_what_can_not_be_written_is_the_tool_s_failure() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    returned: list[Any] = [circle, ToolResult(circle, "round"), 10**5000, {"a": {1: circle}}]
+
+    @tool
+    def give(n: int) -> Any:
+        """Give."""
+        return returned[n]
+
+    for n in range(len(returned)):
+        with pytest.raises(ToolError, match="'give': what it returned can not be written as JSON"):
+            call(give, {"n": n})
+
+
 def test_functions_that_can_not_be_tools() -> None:
     def untyped(a: int) -> None:
         """Doc."""
@@ -190,15 +265,42 @@ def test_functions_that_can_not_be_tools() -> None:
     def unknown(a: int) -> None:
         """Doc."""
 
+    def untold(a: Callable[[int], int]) -> None:
+        """Doc."""
+
     unknown.__annotations__["a"] = "Nowhere"
-    for function, message in [
+    given: list[tuple[Any, str]] = [
         (untyped, "'a' has no type"),
         (undocumented, "needs a docstring"),
         (many, "passed by name"),
         (unknown, "Nowhere"),
-    ]:
+        (untold, "JSON schema"),
+        (partial(echo, a=1), "of a function"),
+        (3, "of a function"),
+    ]
+    for function, message in given:
         with pytest.raises(UsageError, match=message):
             tool(function)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"labels": ["egres"]}, "unknown labels 'egres'; known: reads-private"),
+        ({"labels": "writes"}, r"labels=\['writes'\]"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": "30"}, "timeout"),
+        ({"name": " "}, "name"),
+    ],
+)
+def test_a_label_that_is_misspelt_allows_nothing(options: Any, why: str) -> None:
+    """The policy took a tool with the label ``egres`` for one that sends nothing."""
+
+    def send(to: str) -> None:
+        """Send."""
+
+    with pytest.raises(UsageError, match=why):
+        tool(**options)(send)
 
 
 def echo(a: object) -> dict[str, object]:

@@ -219,6 +219,28 @@ def test_rows_and_groups(root: Path) -> None:
     assert len(run(query_table, root, table="", limit=10_000).value["rows"]) == 4  # the only table
 
 
+def test_products_differences_and_days(tmp_path: Path) -> None:
+    (tmp_path / "loans.csv").write_text(
+        "loan,taken,back,check-in,fee,paid\nL1,2024-02-27,2024-03-02,3,5.5,2\nL2,2024-03-01,2024-03-11,4,7,7\nL3,2024-03-05,,1,7,0\n"
+    )
+    days = run(query_table, tmp_path, table="loans", column="back - taken")
+    assert days.value["rows"] == [[4], [10], [None]]
+    assert run(query_table, tmp_path, table="loans", aggregate="avg", column="back - Taken").value["value"] == 7
+    one = run(query_table, tmp_path, table="loans", column="back - taken", where_column="loan", where_value="L2")
+    assert one.answer == "10"
+    assert run(query_table, tmp_path, table="loans", aggregate="sum", column="fee - paid").value["value"] == 10.5
+    assert run(query_table, tmp_path, table="loans", aggregate="sum", column="fee * paid").value["value"] == 60
+    assert (
+        run(query_table, tmp_path, table="loans", aggregate="sum", column="check-in").value["value"] == 8
+    )  # a name, no difference
+
+
+def test_a_column_that_is_called_like_a_difference(tmp_path: Path) -> None:
+    (tmp_path / "plots.csv").write_text("plot,Price - net,net\nA,7,5\nB,9,6\n")
+    for column in ("Price - net", "price - net"):
+        assert run(query_table, tmp_path, table="plots", aggregate="sum", column=column).value["value"] == 16
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -237,6 +259,9 @@ def test_rows_and_groups(root: Path) -> None:
         ({"aggregate": "avg", "column": "region"}, "'region' is text; numbers are in: amount, qty"),
         ({"aggregate": "variance"}, "aggregate"),
         ({"group_by": "month(region)"}, "no date column 'region'; there are: day"),
+        ({"column": "qty - day"}, "'qty' and 'day' are not both numbers or both dates"),
+        ({"column": "qty - region"}, "no number or date column 'region'"),
+        ({"column": "qty * day"}, "no number column 'day'"),
     ],
 )
 def test_errors_say_how_to_mend_the_call(root: Path, arguments: dict[str, Any], message: str) -> None:

@@ -1,6 +1,7 @@
 """``pointwork serve``: the team and its agents as MCP servers."""
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pointwork.agents import Team
     from pointwork.mcp_servers.principals import Caller
     from pointwork.mcp_servers.server import AgentServer
+    from pointwork.mcp_servers.serving import Ending
     from pointwork.tools import Tool
 
 EXAMPLE = (
@@ -59,21 +61,24 @@ def serve(
     """Serve the team and each of its agents as tools over MCP.
 
     Tools: 'team', one per agent, 'resume'. Resources: run://ID, trajectory://ID. On HTTP, serves on 127.0.0.1 only
-    unless a token is asked for. Ctrl-C stops the runs at work; 'pointwork runs resume' goes on with them.
+    unless a token is asked for. Ctrl-C or SIGTERM stops runs at work; 'pointwork runs resume' goes on with them.
     """
     if http is not None and stdio:
         raise UsageError("give one of --http and --stdio")
     if http is None and (token or token_file or allow_host or json_response or json):
         raise UsageError("--token, --token-file, --allow-host, --json-response and --json are for --http")
+    chosen = None if agents is None else [name.strip() for name in agents.split(",") if name.strip()]
+    if chosen == [] and not tools.strip(" ,"):
+        raise UsageError("--agents names none, so there is nothing to serve; leave it out for all of them")
     callers = _callers(token, token_file)
     from pointwork.extras import require
 
     require("mcp")
     from pointwork.mcp_servers.server import AgentServer, Options
+    from pointwork.mcp_servers.serving import Ending, serve_stdio
 
     address = None if http is None else _address(http)
-    chosen = None if agents is None else [name.strip() for name in agents.split(",") if name.strip()]
-    with open_team(quiet=True, root=root) as team:
+    with Ending() as ending, open_team(quiet=True, root=root) as team:
         options = Options(
             agents=None if chosen is None else tuple(name for name in chosen if name != "team"),
             whole=chosen is None or "team" in chosen,
@@ -83,9 +88,11 @@ def serve(
         )
         server = AgentServer(team, options)
         if address is None:
-            asyncio.run(_stdio(server))
+            asyncio.run(serve_stdio(server, ending))
         else:
-            _http(server, *address, allow_host or [], json_response, json)
+            _http(server, *address, allow_host or [], json_response, json, ending)
+    if ending.told == signal.SIGINT:
+        raise KeyboardInterrupt
 
 
 def _callers(token: str | None, token_file: Path | None) -> "tuple[Caller, ...]":
@@ -120,17 +127,9 @@ def _address(http: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-async def _stdio(server: "AgentServer") -> None:
-    from mcp.server.stdio import stdio_server
-
-    async with stdio_server() as (read, write):
-        try:
-            await server.mcp.run(read, write, server.mcp.create_initialization_options())
-        finally:
-            await server.aclose()
-
-
-def _http(server: "AgentServer", host: str, port: int, hosts: list[str], json_response: bool, json: bool) -> None:
+def _http(
+    server: "AgentServer", host: str, port: int, hosts: list[str], json_response: bool, json: bool, ending: "Ending"
+) -> None:
     from pointwork.mcp_servers.http import PATH, bind, http_app, serve_http
 
     app = http_app(
@@ -147,4 +146,4 @@ def _http(server: "AgentServer", host: str, port: int, hosts: list[str], json_re
         if json:
             print_json({"url": url, "token": bool(server.options.callers)})
         err.print(f"serving [bold]{escape(url)}[/bold], {'with' if server.options.callers else 'without'} a token")
-        serve_http(app, listener)
+        serve_http(app, listener, ending)

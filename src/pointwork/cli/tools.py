@@ -1,15 +1,18 @@
 """``pointwork tools``: what there is, and foreign MCP servers that bring more."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import ValidationError
+from rich.markup import escape
 
 from pointwork.cli import listing
-from pointwork.cli.output import err, out, print_json, table
-from pointwork.errors import ConfigError, UsageError
-from pointwork.settings import FILE_NAME, McpSettings, load
+from pointwork.cli.output import FAILED, err, out, print_exact, print_json, table
+from pointwork.errors import ConfigError, ToolError, UsageError
+from pointwork.settings import McpSettings, config_file, load
 
 if TYPE_CHECKING:
     from pointwork.mcp_servers.hub import Hub
@@ -44,7 +47,12 @@ def list_(
     rows: list[dict[str, Any]] = []
     try:
         for name in hub.names:
-            for listed in hub.run(hub.listed(name)):
+            try:
+                found = hub.run(hub.listed(name))
+            except (ToolError, ConfigError) as error:  # the others' tools are worth showing
+                rows.append(_without("unreachable", name, "", str(error)))
+                continue
+            for listed in found:
                 offer = listed.offer
                 rows.append(
                     {
@@ -57,13 +65,25 @@ def list_(
                         "output_schema": offer.output_schema,
                     }
                 )
+            rows += [_without("refused", name, tool, why) for tool, why in hub.refused(name)]
     finally:
         hub.close()
     if json:
         print_json(rows)
-        return
-    shown = [(r["server"], r["tool"], r["state"], r["why"] or r["description"].split("\n")[0][:80]) for r in rows]
-    table(("server", "tool", "state", "what it does"), shown, "no MCP servers; add one with: pointwork tools add")
+    else:
+        heads = ("server", "tool", "state", "what it does")
+        said = [
+            (r["server"], r["tool"], r["state"], r["why"] or r["description"].split("\n")[0][:80]) for r in rows
+        ]
+        table(heads, said, "no MCP servers; add one with: pointwork tools add")
+    if any(row["state"] == "unreachable" for row in rows):
+        raise typer.Exit(FAILED)
+
+
+def _without(state: str, server: str, tool: str, why: str) -> dict[str, Any]:
+    """A row of what is no tool."""
+    known = {"server": server, "tool": tool, "state": state, "why": why}
+    return {**known, "description": "", "input_schema": None, "output_schema": None}
 
 
 @app.command(
@@ -93,6 +113,8 @@ def add(
         raise UsageError(f"{MADE!r} means the tools that the team wrote; call the server something else")
     if name in load().mcp:
         raise UsageError(f"pointwork.toml has an MCP server {name!r} already; remove it first")
+    if token_env and not url:
+        raise UsageError("--token-env is for a server over HTTP (--url); programs are given none")
     given: dict[str, Any] = {"url": url, "token_env": token_env} if url else {}
     if command:
         given |= {"command": command[0], "args": command[1:]}
@@ -101,8 +123,9 @@ def add(
     section = {key: value for key, value in given.items() if value is not None}
     try:
         settings = McpSettings.model_validate(section)
-    except ValueError as error:
-        raise UsageError(f"can not add {name!r}: {error}") from error
+    except ValidationError as error:
+        wrong = "; ".join(" ".join([*map(str, each["loc"]), each["msg"]]) for each in error.errors())
+        raise UsageError(f"can not add {name!r}: {wrong}") from error
     hub = _hub({name: settings}, trust_first=False)
     try:
         listed = hub.run(hub.listed(name))
@@ -110,14 +133,14 @@ def add(
         hub.run(hub.approve(name, clear))
     finally:
         hub.close()
-    _append(Path(FILE_NAME), name, section)
-    odd = [each for each in listed if each.state == "suspicious"]
+    _append(config_file(), name, section)
+    odd = [(each.offer.name, each.why) for each in listed if each.state == "suspicious"] + hub.refused(name)
     if json:
-        print_json({"server": name, "tools": clear, "left_out": [each.offer.name for each in odd]})
+        print_json({"server": name, "tools": clear, "left_out": [tool for tool, _ in odd]})
         return
-    out.print(f"{name}: {len(clear)} tools in {FILE_NAME}: {', '.join(clear)}")
-    for each in odd:
-        err.print(f"[yellow]left out:[/yellow] {each.offer.name}: {each.why}")
+    out.print(f"{name}: {len(clear)} tools in {escape(str(config_file()))}: {escape(', '.join(clear))}")
+    for tool, why in odd:
+        err.print(f"[yellow]left out:[/yellow] {escape(tool)}: {escape(why)}")
     if not label:
         err.print(
             "[yellow]no --label:[/yellow] the worst is assumed of its tools, so many calls will ask you first"
@@ -142,7 +165,8 @@ def approve(
         done = hub.run(hub.approve(server, names or None))
     finally:
         hub.close()
-    print_json({"server": server, "tools": done}) if json else out.print(f"{server}: agreed to {', '.join(done)}")
+    told = f"{server}: agreed to {', '.join(done)}"
+    print_json({"server": server, "tools": done}) if json else out.print(escape(told))
 
 
 @app.command("made", epilog="Example: [bold]pointwork tools made --json[/bold]")
@@ -191,9 +215,12 @@ def export(
     if name and not newest:
         raise UsageError(f"no tool {name!r} was made; see: pointwork tools made")
     written: list[str] = []
+    if folder is None and json:
+        print_json([{"name": each.name, "python": export_python(each)} for each in newest.values()])
+        return
     for each in newest.values():
         if folder is None:
-            out.print(export_python(each), markup=False, highlight=False, soft_wrap=True, end="")
+            print_exact(export_python(each))
             continue
         path = folder / f"{each.name}.py"
         try:
@@ -203,7 +230,9 @@ def export(
             raise UsageError(f"can not write {path}: {error.strerror}") from error
         written.append(str(path))
     if folder is not None:
-        print_json({"written": written}) if json else out.print("\n".join(written) or "no live tools to write")
+        print_json({"written": written}) if json else out.print(
+            "\n".join(written) or "no live tools to write", markup=False
+        )
 
 
 def _approve_made(names: list[str], json: bool) -> None:
@@ -227,13 +256,12 @@ def _manager() -> "Manager":
 def remove(server: Server, json: Json = False) -> None:
     """Take a server out of pointwork.toml, and what was agreed to with it."""
     hub = _hub()
-    hub.server(server)
-    hub.forget(server)
-    hub.close()
-    path = Path(FILE_NAME)
-    text = path.read_text(encoding="utf-8")
-    left = re.sub(rf"(?ms)^\[mcp\.{re.escape(server)}(?:\.[^\]]*)?\]\s*$.*?(?=^\[|\Z)", "", text)
-    path.write_text(left, encoding="utf-8")
+    try:
+        hub.server(server)
+        _take_out(config_file(), server)
+        hub.forget(server)
+    finally:
+        hub.close()
     print_json({"removed": server}) if json else out.print(f"removed {server}")
 
 
@@ -252,10 +280,26 @@ def _hub(servers: "dict[str, McpSettings] | None" = None, *, trust_first: bool =
 def _append(path: Path, name: str, section: dict[str, Any]) -> None:
     import json
 
-    # JSON's texts and lists of texts are TOML's too
-    lines = [f"[mcp.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in section.items())]
+    # JSON's texts and lists of texts are TOML's too, but for its pairs of escapes for one character
+    lines = [
+        f"[mcp.{name}]",
+        *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in section.items()),
+    ]
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        before = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         path.write_text(before + ("\n" if before else "") + "\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"can not write {path}: {error.strerror}") from error
+
+
+def _take_out(path: Path, name: str) -> None:
+    """Take a server's section, and those below it, out of the configuration."""
+    header = rf"[ \t]*\[[ \t]*mcp[ \t]*\.[ \t]*{re.escape(name)}[ \t]*(?:\.[^\]]*)?\]"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        left = re.sub(rf"(?ms)^{header}[^\n]*$.*?(?=^[ \t]*\[|\Z)", "", text)
+        if name in tomllib.loads(left).get("mcp", {}):
+            raise ConfigError(f"{path}: {name!r} is not written there as 'tools add' does it; take it out by hand")
+        path.write_text(left, encoding="utf-8")
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"can not take {name!r} out of {path}, do it by hand: {error}") from error

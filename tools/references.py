@@ -1,0 +1,117 @@
+"""Which column of a table holds the keys of another: ``guide`` with S09, where ``staff`` says whose number that is.
+
+A table is then shown with one column more, ``guide_name``, so that whoever asks for the guide is told a name and no
+number, and may ask by name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pointwork.text import tokenize
+from pointwork.tools.duck import open_database
+from pointwork.tools.table_info import Column, TableInfo
+from pointwork.tools.table_loading import Reference, quote_name
+
+MOST = 3
+"""References of one table that are shown."""
+
+_ROWS = 20_000  # of a table that is referred to; of larger ones the keys are not compared
+_KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A table's column of keys.
+
+    Attributes:
+        table, column: which. shown: the column that names a row. cells: all keys.
+    """
+
+    table: TableInfo
+    column: Column
+    shown: Column
+    cells: frozenset[str]
+
+
+def referring(root: Path, tables: Sequence[TableInfo]) -> dict[str, tuple[Reference, ...]]:
+    """The references of tables to others beside them, by the table's name, at most ``MOST`` of each.
+
+    Each column is read once, and only if another's keys may stand in it: a folder may have a hundred tables.
+    """
+    keys = [found for table in tables if (found := _keys(root, table)) is not None]
+    made: dict[str, list[Reference]] = {}
+    for table in tables:
+        others = [one for one in keys if one.table is not table]
+        taken = {column.name.lower() for column in table.columns}
+        for column in table.columns:
+            reference = _reference(root, table, column, [one for one in others if _may_hold(column, one)])
+            if reference is not None and reference.name.lower() not in taken:
+                made.setdefault(table.name, []).append(reference)
+                taken.add(reference.name.lower())
+    return {name: tuple(found[:MOST]) for name, found in made.items()}
+
+
+def _keys(root: Path, table: TableInfo) -> Keys | None:
+    if not 1 < table.rows <= _ROWS:
+        return None
+    for column in table.columns:
+        if column.kind in ("text", "number") and not column.empties and column.distinct == table.rows:
+            shown = _named(table, column) if _is_key(table, column) else None
+            if shown is not None:
+                return Keys(table, column, shown, _cells(root, table, column))
+    return None
+
+
+def _may_hold(column: Column, keys: Keys) -> bool:
+    """Whether a column may hold these keys, by what is known without reading it."""
+    if column.kind != keys.column.kind or not 0 < column.distinct <= len(keys.cells):
+        return False
+    return column.kind == "text" or _called(column, keys)
+
+
+def _reference(root: Path, table: TableInfo, column: Column, others: Sequence[Keys]) -> Reference | None:
+    cells = (frozenset(column.values) or _cells(root, table, column)) if others else frozenset[str]()
+    for one in others:
+        if cells <= one.cells:
+            stems = [part for part in column.name.split("_") if part.lower() not in _KEYS] or [one.table.name]
+            name = "_".join([*stems, one.shown.name])
+            return Reference(column.name, one.table.source, one.column.name, one.shown.name, name)
+    return None
+
+
+def _is_key(table: TableInfo, column: Column) -> bool:
+    """Whether a column that holds no value twice numbers the rows: by its name, or as codes with digits in them."""
+    if _KEYS & set(_words(column.name)):
+        return True
+    return column.kind == "text" and bool(column.values) and all(_is_code(value) for value in column.values)
+
+
+def _is_code(value: str) -> bool:
+    return " " not in value and any(sign.isdigit() for sign in value) and not value.isdigit()
+
+
+def _called(column: Column, keys: Keys) -> bool:
+    """Numbers stand in many columns: the name has to say that it is a key, and whose."""
+    words = set(_words(column.name))
+    whose = words - _KEYS
+    same = whose <= set(_words(keys.table.name)) or words == set(_words(keys.column.name))
+    return bool(words & _KEYS and whose) and same
+
+
+def _named(table: TableInfo, key: Column) -> Column | None:
+    """The column that names a row: called so, or the first one of texts in which hardly any stands twice."""
+    texts = [c for c in table.columns if c.kind == "text" and c.name != key.name and not _is_key(table, c)]
+    unique = [c for c in texts if c.distinct == table.rows]
+    called = [c for c in texts if {"name", "titl"} & set(_words(c.name)) and c.distinct >= 0.5 * table.rows]
+    return next(iter([*called, *unique]), None)
+
+
+def _words(name: str) -> list[str]:
+    return tokenize(name, stop=False)
+
+
+def _cells(root: Path, table: TableInfo, column: Column) -> frozenset[str]:
+    name = quote_name(column.name)
+    sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) FROM {quote_name(table.name)} WHERE {name} IS NOT NULL"  # noqa: S608
+    return frozenset(str(row[0]) for row in open_database(root, (table.source,)).query(sql, _ROWS).rows)

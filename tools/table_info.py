@@ -1,0 +1,64 @@
+"""What is known of a table before any query: its columns, their types and values, its rows."""
+
+import re
+from dataclasses import dataclass
+
+from pointwork.tools.table_loading import Source
+
+_NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        name: as in the file.
+        type: DuckDB's.
+        values: the distinct texts of a text column, most frequent first; empty if they are too many or too long.
+        empties: how many cells are empty.
+        distinct: how many different values there are.
+    """
+
+    name: str
+    type: str
+    values: tuple[str, ...] = ()
+    empties: int = 0
+    distinct: int = 0
+
+    @property
+    def kind(self) -> str:
+        """``number``, ``text``, ``date`` (with or without time), ``bool`` or ``other``."""
+        if _NUMBERS.fullmatch(self.type):
+            return "number"
+        if self.type.startswith(("DATE", "TIMESTAMP")):
+            return "date"
+        return {"VARCHAR": "text", "BOOLEAN": "bool"}.get(self.type, "other")
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table.
+
+    Attributes:
+        name: what queries call it: the file's stem, with the folder before it where two would be called the same.
+        source: file, moment and inner table.
+        columns: in the file's order.
+        rows: how many.
+        problem: why it can not be read; empty if it can.
+    """
+
+    name: str
+    source: Source
+    columns: tuple[Column, ...] = ()
+    rows: int = 0
+    problem: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """As evidence names it: ``table:sales.csv``, ``table:shop.db#orders``."""
+        return f"table:{self.source.path}" + (f"#{self.source.inner}" if self.source.inner else "")
+
+    def column(self, name: str) -> Column:
+        """The column of exactly this name."""
+        return next(column for column in self.columns if column.name == name)
