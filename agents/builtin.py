@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any, cast
 
-from pointwork.agents import analysing, preparing, reaching
+from pointwork.agents import analysing, preparing, quoting, reaching
 from pointwork.agents.services import ANYTHING
 from pointwork.agents.spec import Agent
 from pointwork.errors import ConfigError
@@ -51,8 +51,8 @@ def builtin_agents(settings: Settings | None = None) -> list[Agent]:
             "You are a helpful assistant. Answer briefly, in the words of the context.",
             {"lookup": "find facts in documents, notes and code files"},
             some("search_files", "grep_files", "read_file", "list_files"),
-            prepare=preparing.prepare_files,
-            match=preparing.fits_files,
+            prepare=quoting.prepare_files,
+            match=quoting.fits_files,
         ),
         Agent(
             "recall",

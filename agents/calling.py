@@ -7,6 +7,7 @@ is asked.
 """
 
 import hashlib
+import inspect
 import json
 import time
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ from pointwork.store import Store
 from pointwork.store.tables import tool_calls, tool_writes
 from pointwork.tools import Tool, ToolContext, ToolResult
 from pointwork.tools.policy import Taint, check
+from pointwork.tools.spec import as_result
+from pointwork.tools.threads import in_thread
 
 # What a person may answer; see ``Team.answer``.
 APPROVE, DENY, DONE, REPEAT = "approve", "deny", "done", "repeat"
@@ -120,13 +123,20 @@ class ToolCaller:
         """A call that may have taken effect before the process ended."""
         if tool.takes_key:
             return await self._run(tool, row)
+        failure = ""
         if tool.reconcile is not None:
-            found = tool.reconcile(row["id"], dict(row["arguments"]))
-            if found is None:
-                return await self._run(tool, row)
-            result = found if isinstance(found, ToolResult) else ToolResult(found, str(found))
-            self._finish(tool, row, "done", result, None)
-            return result
+            try:
+                found = await in_thread(tool.reconcile, row["id"], dict(row["arguments"]))
+                if inspect.isawaitable(found):
+                    found = await found
+                result = None if found is None else as_result(tool.name, found)
+            except Exception as error:
+                failure = f" It was asked whether it did, and failed: {type(error).__name__}: {error}."
+            else:
+                if result is None:
+                    return await self._run(tool, row)
+                self._finish(tool, row, "done", result, None)
+                return result
         arguments = json.dumps(row["arguments"], ensure_ascii=False, default=str)
         answer = self._ask(
             {
@@ -135,8 +145,8 @@ class ToolCaller:
                 "arguments": row["arguments"],
                 "labels": sorted(tool.labels),
                 "question": f"{tool.name} was called with {arguments}, and the process ended before it returned. "
-                "It may have taken effect. Did it (done), shall it be called again (repeat), or shall the subtask "
-                "end (deny)?",
+                f"It may have taken effect.{failure} Did it (done), shall it be called again (repeat), or shall "
+                "the subtask end (deny)?",
                 "answers": [DONE, REPEAT, DENY],
             }
         )
@@ -182,7 +192,7 @@ class ToolCaller:
         self, tool: Tool, row: dict[str, Any], status: str, result: ToolResult | None, error: str | None
     ) -> None:
         ended = {
-            "taint": after_call(tool, row["arguments"], result, taint_of(self._store, self._work.run_id)),
+            "taint": after_call(tool, row["arguments"], result, taint_of(self._store, self._work.run_id), error),
             "status": status,
             "result": None if result is None else _as_json(result),
             "error": error,

@@ -2,10 +2,13 @@
 
 ``a quarter of what the north line took in`` is a question within a calculation. The rules here know how people
 speak of a part, a distance, a sum or a price, and leave the phrase inside as a step of its own. They look at words
-only; what a phrase means is for the agent that gets it.
+only; what a phrase means is for the agent that gets it. (``describing``: who or what is described.)
 """
 
 import re
+
+from pointwork.agents import describing
+from pointwork.agents.describing import Steps
 
 _FRACTIONS = {
     "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3", "one third": "1/3", "two thirds": "2/3",
@@ -58,11 +61,8 @@ _RATE = re.compile(
     rf"\bat\s+(?P<n>{_NUMBER})\s+(?P<a>[a-z]+)\s+(?:an?|per|each|every)\s+(?P<b>[a-z]+)\b,?", re.IGNORECASE
 )
 
-Steps = list[tuple[str, tuple[int, ...]]]
-"""Texts of steps with the numbers (from 1) of the steps they need; ``{s1}`` stands for an answer."""
 
-
-def compose(text: str) -> Steps | None:
+def compose(text: str, depth: int = 0) -> Steps | None:
     """The steps of a nested question, or None if it is not nested in a way that is known here."""
     for rule in (
         _percent,
@@ -74,14 +74,28 @@ def compose(text: str) -> Steps | None:
         _part,
         _shift,
         _rate,
-        _foremost,
-        _role,
-        _relative,
+        *describing.RULES,
     ):
         steps = rule(text)
         if steps is not None:
-            return steps
+            return _further(steps, len(text), depth) if rule in describing.RULES else steps
     return None
+
+
+def _further(steps: Steps, length: int, depth: int) -> Steps:
+    """Steps whose last, with the answer before it in place, may be a nested question too (but a shorter one)."""
+    *before, (text, _) = steps
+    known = len(before)
+    name = f"Theanswer{chr(ord('a') + depth)}"  # a name stands for it, as the answer will mostly be one
+    text = text.replace(f"{{s{known}}}", name)
+    inner = compose(text, depth + 1) if len(text) < length else None
+    if inner is None:
+        return steps
+    for asked, of in inner:
+        shifted = re.sub(r"\{s(\d+)\}", lambda m: f"{{s{int(m[1]) + known}}}", asked)
+        told = (known,) if name in shifted else ()
+        before.append((shifted.replace(name, f"{{s{known}}}"), (*told, *(place + known for place in of))))
+    return before
 
 
 def _found(phrase: str) -> str:
@@ -180,27 +194,6 @@ def _shift(text: str) -> Steps | None:
     return [(f"On what date is {match['x'].strip()}?", ()), (f"{match['p']} {match['way'].lower()} {{s1}}", (1,))]
 
 
-_FOREMOST = re.compile(
-    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?P<rel>with|that\s+has|that\s+had|who\s+has|who\s+had|that|who|which)\s+(?P<x>[^?.;,]*?"
-    r"\b(?:most|fewest|highest|lowest|longest|shortest|largest|smallest|biggest|oldest|youngest|heaviest|earliest|latest|"
-    r"least|greatest|cheapest|dearest|best|worst)\b(?:\s+(?!is|was|are|were|has|have|had|does|did|can|cost|weigh|teach|live|take|need)[\w-]+){0,3})",
-    re.IGNORECASE,
-)
-
-
-def _foremost(text: str) -> Steps | None:
-    """``In which room does the teacher with the most pupils teach?``: who that is comes first."""
-    match = _FOREMOST.search(text)
-    if match is None or not re.search(r"\w", text[: match.start()]) or len(text) - len(match[0]) < 12:
-        return None
-    if re.match(r"\W*(?:which|who|what)\s+(?:is|was|are|were)\s+$", text[: match.start()], re.IGNORECASE):
-        return None  # that is the question itself
-    relation = {"with": "has"}.get(match["rel"].lower(), match["rel"].split()[-1] if " " in match["rel"] else "")
-    asked = f"Which {match['noun']} {relation} {match['x'].strip()}?"
-    rest = f"{text[: match.start()]}{{s1}}{text[match.end() :]}"
-    return [(re.sub(r"\s+", " ", asked), ()), (rest, (1,))]
-
-
 _MORE = re.compile(
     r"\bby\s+how\s+(?:much|many\s+(?P<unit>[\w-]+))\s+(?P<aux>did|does|do|was|is|were|are|has|have)\s+(?P<a>[^?.;]+?)\s+"
     r"(?P<verb>[a-z]+(?:\s+in)?\s+)?(?:more|less)\s+than\s+(?P<b>[^?.;]+?)\s*[?.]",
@@ -220,19 +213,20 @@ def _more_than(text: str) -> Steps | None:
 
 
 _AGE = re.compile(
-    r"\bhow\s+old\s+(?:will|was|is|were)\s+(?P<x>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+(?:be\s+)?"
-    r"(?:when|on\s+the\s+day(?:\s+(?:that|when|of))?|at\s+the\s+time\s+of|at)\s+(?P<y>[^?.;]+?)\s*[?.]",
+    r"\b[Hh]ow\s+(?:many\s+(?:full\s+)?years\s+)?old\s+(?:will|was|is|were)\s+(?P<x>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*|(?!the\b|an?\b|our\b|his\b|her\b|my\b|its\b|their\b)[a-z]+\s+[a-z]+)(?:\s+be)?,?\s+"
+    r"(?:when|on\s+the\s+day(?:\s+(?:that|when|of))?|on(?=\s+(?:its|the|his|her)\b)|at\s+the\s+time\s+of|at)\s+(?P<y>[^?.;]+?)(?:,?\s+in\s+(?:full|whole|completed?)\s+years)?\s*(?:[?.]|$)",
 )
 
 
 def _age(text: str) -> Steps | None:
     """``How old was Ann when the mill burned?``"""
-    match = _AGE.search(text.replace("How old", "how old"))
+    match = _AGE.search(text)
     if match is None or re.search(r"\d", match["y"]):
         return None
+    event = re.sub(r"\b(?:s?he|they)\b", match["x"], match["y"])
     return [
         (f"When was {match['x']} born?", ()),
-        (f"On what date was it: {match['y']}?", ()),
+        (f"On what date was it: {event}?", ()),
         ("born {s1}, how old on {s2}?", (1, 2)),
     ]
 
@@ -256,54 +250,6 @@ def _until(text: str) -> Steps | None:
         (f"On what date was {first.strip()}?", ()),
         (f"On what date was {second.strip()}?", ()),
         (f"how many {unit} between {{s1}} and {{s2}}", (1, 2)),
-    ]
-
-
-_ROLES = (
-    "teacher|conductor|captain|skipper|owner|author|winner|founder|head|director|builder|designer|"
-    "supplier|maker|leader|manager|trainer|coach|chair|chairman|chairwoman|treasurer|secretary|cook|chef|"
-    "baker|gardener|keeper|caretaker|driver|pilot|operator|technician|doctor|nurse|surveyor|editor|"
-    "painter|carpenter|mechanic|warden|master|guide|librarian|clerk|accountant|president|mayor|deputy|"
-    "architect|engineer|waiter|innkeeper|chief|commander|singer|player|composer|inventor|buyer|seller|"
-    "tenant|landlord|neighbour|cellarmaster|winemaker|brewer|organist|boss"
-)
-_PROPER = r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*"
-_ROLE = re.compile(
-    rf"\b(?:the|our)\s+(?P<a>(?:{_ROLES})\s+of\s+(?:the\s+|our\s+)?[^?.;,]*?{_PROPER})|"
-    rf"\b(?P<b>(?:{_PROPER})['’]s\s+(?:{_ROLES}))\b|\b(?:the|our)\s+(?P<c>(?!{_ROLES})[a-z-]+\s+(?:{_ROLES}))\b(?!\s+of\b)"
-)
-
-
-def _role(text: str) -> Steps | None:
-    """``In what city was the conductor of the Spring Concert born?``: who that is comes first."""
-    match = _ROLE.search(text)
-    if match is None:
-        return None
-    before = text[: match.start()]
-    asked = r"\b(?:who|whom|what|which|is|was|are|were|does|did|do|name|give|tell|me|the|please|if|for)\b"
-    if not re.search(r"\w{3}", re.sub(asked, "", before, flags=re.IGNORECASE)):
-        return None  # that is the question itself
-    who = match["b"] or f"the {match['a'] or match['c']}"
-    return [(f"Who is {who}?", ()), (f"{before}{{s1}}{text[match.end() :]}", (1,))]
-
-
-_RELATIVE = re.compile(
-    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?:that|which|who|whom)\s+(?P<x>[^?.;,]*?\b[A-Z][\w'’-]+[^?.;,]*?)(?=\s*[?.;,]|$)"
-)
-
-
-def _relative(text: str) -> Steps | None:
-    """``How heavy is the instrument that Kim Lee has borrowed?``: which that is comes first."""
-    match = _RELATIVE.search(text)
-    if match is None or not re.search(r"\w{3}", text[: match.start()]):
-        return None
-    if re.match(
-        r"\W*(?:what|which|who|name|give|tell)\b(?:\s+(?:is|was|are|were|me))?\s*$", text[: match.start()], re.I
-    ):
-        return None
-    return [
-        (f"Which {match['noun']} is it that {match['x']}?", ()),
-        (f"{text[: match.start()]}{{s1}}{text[match.end() :]}", (1,)),
     ]
 
 

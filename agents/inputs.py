@@ -1,9 +1,11 @@
 """What a caller gives for a run, checked before anything is stored."""
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
+from pointwork.agents.spec import Agent
 from pointwork.budgets import Budget
 from pointwork.errors import UsageError
 from pointwork.memory.episodic import MAX_LABEL, check_label
@@ -34,12 +36,31 @@ def checked_task(task: str) -> str:
     return "".join(c for c in task if c >= " " or c in "\n\t").strip()
 
 
+def checked_agents(agents: Sequence[Agent]) -> list[Agent]:
+    """The agents of a team.
+
+    Raises:
+        UsageError: something else is among them.
+    """
+    given = cast(object, agents)
+    if isinstance(given, Agent) or not isinstance(given, Iterable):
+        raise UsageError(f"agents must be a list of agents, for example agents=[agent], not {type(given).__name__}")
+    for agent in cast(Iterable[object], given):
+        if not isinstance(agent, Agent):
+            raise UsageError(
+                f"{agent!r} is no Agent; an agent is made with Agent(name, instructions, capabilities)"
+            )
+    return list(agents)
+
+
 def checked_root(root: str | os.PathLike[str]) -> Path:
     """The folder that agents may read, resolved.
 
     Raises:
         UsageError: it is not there, or no folder.
     """
+    if not isinstance(cast(object, root), str | os.PathLike):
+        raise UsageError(f"the root folder is a path, not {root!r}")
     path = Path(root).expanduser()
     if not path.exists():
         raise UsageError(f"the root folder {path} does not exist")

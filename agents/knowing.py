@@ -81,6 +81,9 @@ async def believe(job: Job, attempt: Attempt, *, read: bool) -> None:
     if looked_up and (job.small or read) and (unknown := await strangers(job, said)):
         why = NothingFound if attempt.computed else AgentError  # of a fact in words the model itself may know
         raise why(f"{who}: nothing that can be read speaks of {', '.join(unknown)}")
+    read_out = [f"{source} {text}" for source, text in attempt.evidence if source.startswith("file:")]
+    if job.small and read_out and not attempt.computed and (other := await _other_things(job, " ".join(read_out))):
+        raise AgentError(f"{who}: what was found does not speak of {', '.join(other)}")
     if not job.small or attempt.computed or attempt.calls or attempt.evidence or not asks_fact(job.text):
         return
     told, today = job.agent.instructions, ""
@@ -114,6 +117,26 @@ async def strangers(job: Job, said: str) -> list[str]:
         return left
     tables = await readable_tables(job.context)
     return await asyncio.to_thread(_nowhere, left, root.resolve(), tables)
+
+
+async def _other_things(job: Job, said: str) -> list[str]:
+    """Things that a table lists and the question speaks of, and of which what was found says nothing.
+
+    The price of the ladder is not that of the drill. What is written with a capital is for ``strangers``.
+    """
+    root = job.context.root
+    if root is None:
+        return []
+    tables, found = await readable_tables(job.context), set(tokenize(said))
+
+    def spoken() -> set[str]:
+        columns = [(table, column) for table in tables for column in table.columns if column.kind == "text"]
+        values = {text.lower() for table, column in columns for text in texts_of(root.resolve(), table, column)}
+        words = (value for value in values if len(value) > 2 and value in job.text and value not in STOP_WORDS)
+        return {value for value in words if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", job.text)}
+
+    stems = {value: set(tokenize(value)) for value in await asyncio.to_thread(spoken) if value[0].isalpha()}
+    return sorted(value for value, parts in stems.items() if parts and not parts & found)
 
 
 def names_in(question: str) -> list[str]:

@@ -23,6 +23,7 @@ from pointwork.agents.prompts import (
     request_text,
     tools_text,
 )
+from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.readings.wanting import QUANTITY, asks_fact
 from pointwork.agents.spec import FITTING, Example, Prepared
@@ -32,6 +33,7 @@ from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Message
 from pointwork.tools import Tool, ToolResult, builtin_tools
 from pointwork.tools.spec import call_tokens
+from pointwork.tools.tables import NOTHING
 
 ANSWER_TOKENS = 160
 WRITE_TOKENS = 400
@@ -39,6 +41,14 @@ REASONING_TOKENS = 120
 
 # A result up to this long is an answer as it stands; a longer one has to be read for it.
 SHORT_RESULT = 120
+
+
+_ASKS_ONE = re.compile(
+    rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|did\s+it|does\s+it))\b", re.IGNORECASE
+)
+_ASKS_WHEN = re.compile(
+    r"\W*(?:when\s+(?:is|was|did|does)|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
+)
 
 
 async def work(job: Job) -> Attempt:
@@ -106,6 +116,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             # how the question was read: its numbers and dates as the call has them
             attempt.evidence.append(("reading:question", ", ".join(str(v) for v in arguments.values() if v)))
             result = replace(result, answer=_read_out(prepared, result))
+            _says_one(job, prepared, result)
     if result is None and tools:
         result = await _ask_call(job, prepared, tools, shown, attempt)
         if result is None:  # an answer now would be made up
@@ -129,6 +140,28 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     attempt.text = await _answer(job, shown, attempt, prepared.choices if result is None else result.choices)
 
 
+def _says_one(job: Job, prepared: Prepared, result: ToolResult) -> None:
+    """Refuse what a row was looked up for and does not say, and several sizes, prices or dates for one asked for.
+
+    Raises:
+        AgentError: so it is.
+    """
+    if prepared.call is None or prepared.call[0] != "query_table":
+        return
+    if result.answer in (NOTHING, ""):
+        raise AgentError(f"agent {job.agent.name!r}: the table has nothing there")
+    many = result.answer.split(", ")
+    for what, asked, form in (("number", _ASKS_ONE, r"-?\d[\d.]*"), ("date", _ASKS_WHEN, r"\d{4}-\d\d-\d\d.*")):
+        if len(many) > 1 and asked.match(job.text) and all(re.fullmatch(form, one) for one in many):
+            raise AgentError(f"agent {job.agent.name!r}: {len(many)} rows fit, each with a {what} of its own")
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return NOTHING
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
 def _read_out(prepared: Prepared, result: ToolResult) -> str:
     """The short answer of a prepared call, as the preparation says where it stands."""
     given: Any = result.value
@@ -136,12 +169,11 @@ def _read_out(prepared: Prepared, result: ToolResult) -> str:
     rows = cast(list[list[Any]], value.get("rows", []))
     answer = result.answer
     if prepared.cell is not None and rows:
-        cell = rows[0][prepared.cell]
-        answer = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+        answer = _shown(rows[0][prepared.cell])
     elif not answer and value.get("value") is not None:
         answer = str(value["value"])
     elif not answer and rows and len(rows[0]) == 1:
-        answer = ", ".join(dict.fromkeys(str(row[0]) for row in rows[:10]))
+        answer = ", ".join(dict.fromkeys(_shown(row[0]) for row in rows[:10] if row[0] is not None)) or NOTHING
     if prepared.yes_no:
         number = re.match(r"-?\d[\d.]*(?=\s|$)", answer)  # of a difference the unit may stand behind it
         return "yes" if number and float(number[0]) > 0 else "no"
@@ -207,6 +239,7 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
     opening = _with_examples(_prompt(job, shown, told), prepared.examples, wrapped=True)
     transcript = Transcript(opening, job.working_tokens)
     last: ToolResult | None = None
+    gave: Tool | None = None
     seen: set[str] = set()
     problem: str | None = None
     for number in range(job.max_turns + job.more_turns):
@@ -222,15 +255,19 @@ async def _agentic(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
             return
         if tool is not None:
             key = f"{tool.name}{json.dumps(arguments, sort_keys=True, default=str)}"
-            # going round in circles, or handing the last result in as a call: it knows all that it will know
+            # going round in circles, or handing the last result in as a call: it knows all that it will know;
+            # but what was read may be just what is to be written or sent, or what another tool is to be asked
+            back = not tool.has_side_effects and (tool is gave or job.small)
             handed = last is not None and short_answer(last) in {str(v).strip() for v in arguments.values()}
-            if key in seen or handed:
+            if key in seen or (back and handed):
                 break
             seen.add(key)
             if tool is READ:
                 problem = transcript.read(said, arguments, _then(job, attempt))
                 continue
-            last = await try_call(job, tool, arguments, attempt) or last
+            result = await try_call(job, tool, arguments, attempt)
+            if result is not None:
+                last, gave = result, tool
             problem = attempt.calls[-1][2]
         observation = f"Error: {problem}" if problem else f"Result: {last.text if last else ''}"
         transcript.add(said, observation, _then(job, attempt))

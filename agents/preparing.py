@@ -2,31 +2,24 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pointwork.agents import examples
-from pointwork.agents.gathering import rows_about
 from pointwork.agents.linking import linked_schema
-from pointwork.agents.readings import Reading, moments, sentences, spans, tables
+from pointwork.agents.quoting import besides, sentences_about
+from pointwork.agents.readings import Reading, moments, problems, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.wanting import Wanted, asks_words, wanted
-from pointwork.agents.spec import FITTING, Example, Prepared, asked_words
-from pointwork.errors import ToolError
+from pointwork.agents.readings.wanting import asks_words
+from pointwork.agents.spec import WHOLLY, Example, Prepared, asked_words
 from pointwork.text import tokenize
-from pointwork.tools import ToolContext, builtin_tools, passages
+from pointwork.tools import ToolContext, builtin_tools
 from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, years_of
 from pointwork.tools.table_loading import Source
-
-# Passages and items that go into a prompt.
-PASSAGES = 3
-
-# Sentences in which an answer is looked for, and pieces of them that a model chooses from.
-SENTENCES, CHOICES = 6, 5
 
 # Tables whose columns are shown; only the best, if it fits this many times better than the next.
 TABLES = 3
@@ -55,9 +48,6 @@ _REMEMBERS = re.compile(
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
 
-# A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
-SPEAKS = 0.5
-
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
@@ -70,10 +60,14 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
         return 1.0
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
-        return 0.98
+        return WHOLLY
     question = Question(text)
     numbers = len(re.findall(r"\{s\d+\}", text)) + len(question.numbers) + len(question.comparisons)
-    numbers += len(re.findall(r"\d\s?%|\d+\s?\w\b", text)) if not numbers else 0
+    if not numbers:
+        undated = text  # no date is a number to compute with, nor is T11
+        for date in sorted(question.dates, key=lambda date: -date.start):
+            undated = undated[: date.start] + undated[date.end :]
+        numbers = len(re.findall(r"(?<![\w-])(?:\d\s?%|\d+\s?\w\b)", undated))
     several = numbers + len(_SPELLED.findall(text))
     signs = len(_COMPUTES.findall(text))
     if not numbers:
@@ -95,20 +89,16 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     read = moments.readings(text)
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
-    return Prepared(background=partial(_spoken_of, text, context))
+    background = partial(_spoken_of, text, context)
+    problem = await asyncio.to_thread(problems.solved, text)
+    if problem is not None:
+        return Prepared(call=(problem.tool, problem.arguments), sure=problem.score, background=background)
+    return Prepared(background=background)
 
 
 async def _spoken_of(text: str, context: ToolContext) -> list[tuple[str, str]]:
     """What speaks of the same as a question: a number that it needs may stand there, a price or a rule."""
-    return await _besides(text, context, await sentences_about(text, context))
-
-
-async def _besides(
-    text: str, context: ToolContext, found: Sequence[sentences.Sentence], but: Collection[str] = ()
-) -> list[tuple[str, str]]:
-    """Of the sentences found those that fit and are not shown yet, and rows about what the question names."""
-    fitting = [s for s in found if s.score >= SPEAKS and s.text not in but]
-    return [*((s.source, s.text) for s in fitting[:PASSAGES]), *await rows_about(text, context)]
+    return await besides(text, context, await sentences_about(text, context))
 
 
 def _share(words: set[str], text: str) -> float:
@@ -246,6 +236,8 @@ def _unit_of(reading: Reading) -> str:
     """The unit that the end of a number column's name says; none of a count."""
     if reading.arguments.get("aggregate", "none") in ("count", "distinct") or reading.yes_no:
         return ""
+    if reading.unit:
+        return reading.unit
     last = re.split(r"[_\W]+", str(reading.arguments.get("column", "")).lower())[-1]
     return _SPELLED_UNITS.get(last, last if last in _NAMED_UNITS else "")
 
@@ -269,86 +261,6 @@ def _table_examples(text: str) -> list[Example]:
 def _first(schema: dict[str, Any]) -> Any:
     """What an argument is if the example does not say: its only value, or none."""
     return schema["const"] if "const" in schema else schema["enum"][0]
-
-
-# Rows of data are for the agent of tables.
-_DATA = (".csv", ".tsv", ".jsonl", ".ndjson")
-_LOOK_UP = re.compile(
-    r"\b(?:look(?:ing)?\s+up|see|notes?|minutes\s+of|page|handbook|manual|program(?:me)?|code|script|according\s+to|read(?:ing)?)\b",
-    re.IGNORECASE,
-)
-
-
-async def sentences_about(text: str, context: ToolContext, most: int = SENTENCES) -> list[sentences.Sentence]:
-    """The sentences of the files that fit a question, best first."""
-    root = context.root
-    if root is None:
-        return []
-
-    def find() -> list[sentences.Sentence]:
-        resolved = root.resolve()
-        found = [passage for passage, _ in passages.search(resolved, text, 15)] + passages.alike(resolved, text, 10)
-        prose = [passage for passage in dict.fromkeys(found) if not passage.path.lower().endswith(_DATA)]
-        return sentences.ranked(text, prose, lambda token: passages.idf(resolved, token))
-
-    try:
-        return (await asyncio.to_thread(find))[:most]
-    except ToolError:
-        return []
-
-
-async def fits_files(text: str, context: ToolContext) -> float:
-    found = await sentences_about(text, context)
-    return min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
-
-
-async def prepare_files(text: str, context: ToolContext) -> Prepared:
-    found = await sentences_about(text, context)
-    if not found:
-        return Prepared(fit=0.0)
-    want = wanted(text)
-    pieces = spans.candidates(text, want, found)
-    shown: dict[str, str] = {}
-    for piece in pieces[:1]:
-        if piece.text not in piece.sentence.text:  # it is whom the sentence before speaks of
-            named = piece.sentence.subject or piece.sentence.before
-            shown[f"{named} {piece.sentence.text}"] = piece.sentence.source
-    for sentence in (
-        sorted({p.sentence.text: p.sentence for p in pieces[:3]}.values(), key=lambda s: -s.score) + found[:3]
-    ):
-        shown.setdefault(sentence.text, sentence.source)
-    context_shown = tuple((source, piece) for piece, source in list(shown.items())[:PASSAGES])
-    answer = outright(want, pieces, found)
-    choices = tuple(piece.text for piece in pieces[:CHOICES]) if want.kind != "yes-no" else ()
-    # with passages at hand an instant answer reads them; the tools are for what they do not hold
-    return Prepared(
-        context=context_shown,
-        fit=found[0].score,
-        background=partial(_besides, text, context, found, [piece for _, piece in context_shown]),
-        tools=(),
-        answer=answer,
-        choices=choices,
-    )
-
-
-_DENIES = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|closed)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-
-
-def outright(want: Wanted, pieces: Sequence[spans.Span], found: Sequence[sentences.Sentence]) -> str:
-    """The answer, where a sentence fits and holds pieces of the asked kind: the best of them."""
-    if found[0].score < FITTING:
-        return ""
-    if want.kind == "yes-no":
-        return "no" if _DENIES.search(found[0].text) else "yes"
-    if not pieces:
-        return ""
-    if want.several > 1:
-        same = [piece for piece in pieces if piece.sentence.text == pieces[0].sentence.text][: want.several]
-        return ", ".join(piece.text for piece in same) if len(same) == want.several else ""
-    return pieces[0].text
 
 
 async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str, str]]:

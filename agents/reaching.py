@@ -8,9 +8,8 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from pointwork.agents import preparing
-from pointwork.agents.readings import sentences, spans
-from pointwork.agents.readings.wanting import wanted
+from pointwork.agents import quoting
+from pointwork.agents.readings import extracting, sentences
 from pointwork.agents.spec import Prepared
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, ToolResult
@@ -87,12 +86,10 @@ def read_out(question: str, result: ToolResult) -> ToolResult:
     def idf(token: str) -> float:
         return math.log(1 + (len(passages) + 0.5) / (counts[token] + 0.5))
 
-    found = sentences.ranked(question, passages, idf)[: preparing.SENTENCES]
+    found = sentences.ranked(question, passages, idf)[: extracting.READ]
     if not found:
         return result
-    want = wanted(question)
-    pieces = spans.candidates(question, want, found)
-    answer = preparing.outright(want, pieces, found)
-    choices = tuple(piece.text for piece in pieces[: preparing.CHOICES]) if want.kind != "yes-no" else ()
-    shown = tuple((result.evidence[s.passage.first - 1][0], s.text) for s in found[: preparing.PASSAGES])
+    answer, pieces, _ = quoting.quoted(question, found, idf)
+    choices = tuple(piece.text for piece in pieces[: quoting.CHOICES])
+    shown = tuple((result.evidence[s.passage.first - 1][0], s.text) for s in found[: quoting.PASSAGES])
     return replace(result, answer=answer, choices=choices, evidence=shown)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from pointwork.agents.job import SURE
-from pointwork.agents.spec import Agent, Mode
+from pointwork.agents.spec import WHOLLY, Agent, Mode
 from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger
 from pointwork.memory import Memory
@@ -191,13 +191,19 @@ class Services:
         return any(agent.tools and capability in agent.described_capabilities() for agent in self.agents.values())
 
     async def fits(self, text: str, context: ToolContext) -> Mapping[str, float]:
-        """How well a piece of text fits each capability: the best of the agents that have it."""
+        """How well a piece of text fits each capability: the best of the agents that have it.
+
+        Where one fits wholly, as expressions and dates do, those after it are not asked: they may have a large
+        folder to read first.
+        """
         scores = dict.fromkeys(self.capabilities(), 0.0)
         for agent in self.agents.values():
             score = await agent.fits(text, context)
             for name in agent.described_capabilities():
                 if name in scores:
                     scores[name] = max(scores[name], score)
+            if score >= WHOLLY:
+                break
         return scores
 
     def sure(self, role: str) -> float:
@@ -235,7 +241,7 @@ class Services:
 
     async def aclose(self) -> None:
         """Store what is buffered, keep the router's state, close the models."""
-        self.router.checkpoint()
+        self.router.keep()
         await self.models.aclose()
         self.store.flush()
 

@@ -1,9 +1,9 @@
 """What an agent is: instructions, tools, capabilities, and the models and modes it may run with."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pointwork.errors import UsageError
 from pointwork.text import tokenize
@@ -53,6 +53,9 @@ class Writing:
 # From here on what was found speaks of what is asked.
 FITTING = 0.75
 
+# From here on an agent's own form accounts for the whole text, and no other agent could do better.
+WHOLLY = 0.98
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -98,6 +101,10 @@ Prepare = Callable[[str, ToolContext], Awaitable[Prepared]]
 Match = Callable[[str, ToolContext], Awaitable[float]]
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 @dataclass(frozen=True)
 class Agent:
     """A specialist.
@@ -120,7 +127,8 @@ class Agent:
         match: how well a piece of text fits this agent, 0 to 1; default is overlap with what is written above.
 
     Raises:
-        UsageError: a name that can not be used, no capability, no role, no mode, two tools of one name.
+        UsageError: a name that can not be used, no capability, no role, no mode, two tools of one name, a function
+            that is no tool, or something of another type.
     """
 
     name: str
@@ -135,19 +143,47 @@ class Agent:
     match: Match | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        # users write these by hand, and not all of them have a type checker
+        name, told = cast(object, self.name), cast(object, self.instructions)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UsageError(f"agent name {self.name!r}: use letters, digits, '_' and '-', at most 64")
-        if isinstance(self.capabilities, str) or not self.capabilities:
-            raise UsageError(f"agent {self.name!r}: capabilities must be a non-empty tuple of names or a mapping")
-        if isinstance(self.tools, Tool):
-            raise UsageError(f"agent {self.name!r}: tools must be a tuple, e.g. tools=({self.tools.name},)")
-        object.__setattr__(self, "tools", tuple(self.tools))
+        if not isinstance(told, str):
+            raise UsageError(f"agent {self.name!r}: instructions must be text, not {told!r}")
+        self._check_capabilities()
+        self._check_tools()
         for what in ("roles", "modes"):
-            if not getattr(self, what):
+            values: object = getattr(self, what)
+            if not values:
                 raise UsageError(f"agent {self.name!r} needs at least one of {what}")
+            if isinstance(values, str):
+                raise UsageError(f"agent {self.name!r}: {what} must be a tuple, e.g. {what}=({values!r},)")
+        if not all(map(_is_text, self.roles)):
+            raise UsageError(f"agent {self.name!r}: roles are names of model roles, not {self.roles!r}")
         unknown = set(self.modes) - set(MODES)
         if unknown:
             raise UsageError(f"agent {self.name!r}: unknown mode {sorted(unknown)}; known: {', '.join(MODES)}")
+
+    def _check_capabilities(self) -> None:
+        if isinstance(self.capabilities, str) or not self.capabilities:
+            raise UsageError(f"agent {self.name!r}: capabilities must be a non-empty tuple of names or a mapping")
+        for capability, about in self.described_capabilities().items():
+            if not _is_text(capability) or not isinstance(cast(object, about), str):
+                raise UsageError(
+                    f"agent {self.name!r}: a capability is a name, with a description in words if it is a mapping, "
+                    f"not {capability!r}: {about!r}"
+                )
+
+    def _check_tools(self) -> None:
+        given = cast(object, self.tools)
+        if isinstance(given, Tool):
+            raise UsageError(f"agent {self.name!r}: tools must be a tuple, e.g. tools=({given.name},)")
+        if not isinstance(given, Iterable):
+            raise UsageError(f"agent {self.name!r}: tools must be a tuple of tools, not {given!r}")
+        object.__setattr__(self, "tools", tuple(self.tools))
+        for item in cast(tuple[object, ...], self.tools):
+            if not isinstance(item, Tool):
+                shown = getattr(item, "__name__", repr(item))
+                raise UsageError(f"agent {self.name!r}: {shown} is no tool; put @tool before the function")
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
             raise UsageError(f"agent {self.name!r} has two tools of one name: {sorted(names)}")

@@ -8,7 +8,8 @@ not fit, and it tells whether a task has more than one part at all.
 import re
 from dataclasses import replace
 
-from pointwork.agents.composing import Steps, compose
+from pointwork.agents.composing import compose
+from pointwork.agents.describing import Steps
 from pointwork.agents.plan import MAX_SUBTASKS, Subtask
 from pointwork.agents.readings import moments
 

@@ -13,6 +13,7 @@ from pointwork.store import Store
 from pointwork.store.tables import memory_items, memory_usage, runs, tool_calls
 from pointwork.store.writes import names, rows_of, written_before
 from pointwork.tools import Tool, ToolResult
+from pointwork.tools.carried import places, strings
 from pointwork.tools.policy import Taint, spoils
 
 _KEPT = 256  # runs whose taint is kept in memory
@@ -55,7 +56,8 @@ def _from_store(store: Store, run_id: str) -> Taint:
         taint.calls += 1
         kinds: dict[str, Any] = call["taint"] or {}
         taint.effects += bool(kinds.get("effect"))
-        text = _as_text(call["result"])
+        failed = call["result"] is None
+        text = _complaint(call["error"], call["arguments"]) if failed else _as_text(call["result"])
         if kinds.get("private"):
             taint.saw_private(call["tool"], text, call["arguments"])
         if kinds.get("untrusted"):
@@ -64,7 +66,10 @@ def _from_store(store: Store, run_id: str) -> Taint:
             taint.saw_other(text, call["arguments"])
         if kinds.get("effect"):
             taint.written |= names(call["arguments"])
-        if cast(dict[str, Any], kinds.get("carried") or {}).get("unasked"):
+        carried = cast(dict[str, Any], kinds.get("carried") or {})
+        if carried.get("untrusted"):
+            taint.foreign |= places(call["arguments"])
+        if carried.get("unasked"):
             taint.saw_spoilt(_as_text(call["arguments"]), call["arguments"])
         named |= names(call["arguments"])
     _take_in_written(store, run_id, named, taint)
@@ -84,6 +89,7 @@ def _take_in_written(store: Store, run_id: str, named: set[str], taint: Taint) -
             taint.saw_private(source, content, call["arguments"])
         if call["untrusted"]:
             taint.saw_untrusted(source, content)
+            taint.foreign |= places(call["arguments"])
         if call["unasked"]:
             taint.saw_spoilt(content, call["arguments"])
 
@@ -100,14 +106,17 @@ def writing(tool: Tool, call: dict[str, Any], taint: Taint) -> list[dict[str, An
     )
 
 
-def after_call(tool: Tool, arguments: dict[str, Any], result: ToolResult | None, taint: Taint) -> dict[str, Any]:
-    """Take in what a tool said; what is stored beside the call."""
+def after_call(
+    tool: Tool, arguments: dict[str, Any], result: ToolResult | None, taint: Taint, error: str | None = None
+) -> dict[str, Any]:
+    """Take in what a tool said, also when it failed; what is stored beside the call."""
     clean = not taint.untrusted  # whoever chose this call had read nothing that an outsider wrote
     taint.calls += 1
     taint.effects += tool.has_side_effects
-    text = "" if result is None else f"{result.text}\n{_as_text(result.value)}"
+    text = _complaint(error, arguments) if result is None else f"{result.text}\n{_as_text(result.value)}"
+    private = "reads-private" in tool.labels
+    untrusted = "untrusted-source" in tool.labels or taint.reads_foreign(tool, arguments)
     taint.see(tool, text, arguments)
-    private, untrusted = "reads-private" in tool.labels, "untrusted-source" in tool.labels
     if not untrusted and result is not None and _has_untrusted_items(result.value):
         untrusted = True
         taint.saw_untrusted(tool.name, text)
@@ -189,6 +198,14 @@ def _has_untrusted_items(value: Any) -> bool:
         return False
     rows = [cast(dict[str, Any], row) for row in cast(list[Any], value) if isinstance(row, dict)]
     return any(row.get("trust") in UNTRUSTED for row in rows)
+
+
+def _complaint(error: str | None, arguments: dict[str, Any]) -> str:
+    """What a tool said when it failed, without what the call gave to it: that is no word of the tool's."""
+    text = error or ""
+    for _, piece in strings(arguments):
+        text = text.replace(piece, " ") if len(piece) > 2 else text
+    return text
 
 
 def _as_text(value: Any) -> str:

@@ -29,7 +29,14 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.foreign import foreign_agents
 from pointwork.agents.graph import build_graph
-from pointwork.agents.inputs import checked_budget, checked_reward, checked_root, checked_task, checked_thread
+from pointwork.agents.inputs import (
+    checked_agents,
+    checked_budget,
+    checked_reward,
+    checked_root,
+    checked_task,
+    checked_thread,
+)
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
@@ -81,7 +88,7 @@ class Team:
         self.store = open_store(store or settings.store or default_url())
         self.root = None if root is None else checked_root(root)
         self.settings = settings
-        chosen = builtin_agents(settings) if agents is None else list(agents)
+        chosen = builtin_agents(settings) if agents is None else checked_agents(agents)
         memory = Memory(self.store, encoder=settings.encoder)
         self.services = Services(chosen, settings, self.store, Models(settings, self.store, models), memory)
         self.memory = self.services.memory
@@ -100,6 +107,7 @@ class Team:
         """The built-in specialists, with ``agents`` beside them; options as for ``Team``."""
         config = options.pop("config", None)
         settings = config if isinstance(config, Settings) else load(config)
+        agents = checked_agents(agents)
         if not (settings.mcp or settings.tools.make):
             return cls([*builtin_agents(settings), *agents], settings, **options)
         options["store"] = open_store(options.get("store") or settings.store or default_url())

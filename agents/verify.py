@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
-from pointwork.text import tokenize
+from pointwork.text import NUMBER_WORDS, tokenize
 from pointwork.tools.units import is_factor
 
 # Numbers that people use without saying them: days, hours, minutes, months, percent, powers of ten.
@@ -161,20 +161,12 @@ def _numbers(text: str) -> set[str]:
     return found
 
 
-_SPELLED = {
-    **{"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7"},
-    **{"eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14"},
-    **{"fifteen": "15", "sixteen": "16", "seventeen": "17", "eighteen": "18", "nineteen": "19", "twenty": "20"},
-    **{
-        "thirty": "30",
-        "forty": "40",
-        "fifty": "50",
-        "sixty": "60",
-        "seventy": "70",
-        "eighty": "80",
-        "ninety": "90",
-    },
-    **{"hundred": "100", "thousand": "1000", "dozen": "12", "half": "0.5", "quarter": "0.25"},
+_SPELLED = {word: str(number) for word, number in NUMBER_WORDS.items()} | {
+    "hundred": "100",
+    "thousand": "1000",
+    "dozen": "12",
+    "half": "0.5",
+    "quarter": "0.25",
 }
 
 

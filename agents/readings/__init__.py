@@ -1,7 +1,8 @@
 """What a question can mean, found without a model: readings, each a whole tool call with the share it accounts for.
 
 ``tables`` reads a question as a query, ``moments`` as a calculation with dates, times or units; ``sentences`` and
-``spans`` find what in the files can be the answer; ``finishing`` brings an answer into the form that is asked for.
+``spans`` find what in the files can be the answer, ``extracting`` which piece of it is; ``problems`` reads word
+problems (both learnt, their weights beside them); ``finishing`` brings an answer into the form that is asked for.
 A reading that accounts for most of the question is taken outright; among several pieces a model chooses; where
 there is none a model writes the call itself. So each arm, weak or strong, is asked only what the words leave open.
 What is known of English stands in ``lexicon``; nothing here knows a file or a table.
@@ -20,6 +21,7 @@ class Reading:
         score: 0 to 1, the share of the question's words that it accounts for.
         cell: which cell of the result's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether the result is more than nothing.
+        unit: of the result, where nothing else says it.
     """
 
     tool: str
@@ -27,3 +29,4 @@ class Reading:
     score: float
     cell: int | None = None
     yes_no: bool = False
+    unit: str = ""

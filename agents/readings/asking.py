@@ -2,13 +2,22 @@
 
 import re
 
+from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.linking import is_key, name_stems
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
 
 _THINGS = frozenset(["thing", "things", "one", "ones", "item", "items", "product", "products", "article"])
+_OF_A_THING = re.compile(
+    r"\W*(?:which|what)\s+(?P<thing>(?!is\b|was\b|are\b|were\b|do|did\b|has\b|have\b|had\b|will\b)[a-z]\w+)\s+\w",
+    re.I,
+)
 WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
+
+
+_WHO = ("who", "whom", "whose", "whoever")
+_KEY = re.compile(r"\b(?:ids?|no|nr|numbers?|codes?|keys?)\b", re.IGNORECASE)
 
 
 def asked_column(view: View, at: int | None = None) -> Column | None:
@@ -18,8 +27,10 @@ def asked_column(view: View, at: int | None = None) -> Column | None:
     bound = {n for n, op, value in view.conditions if op == "=" and not re.fullmatch(r"\d{4}(?:-\d{2})?", value)}
     open_columns = [c for c in view.info.columns if c.name not in bound]
     places = [i for i, word in enumerate(words) if WH.fullmatch(word.text)]
-    if any(words[i].text.lower() in ("who", "whom", "whose", "whoever") for i in places):
+    if _asks_who(view):
         open_columns = [c for c in open_columns if c.kind == "text"]
+    if (of := _OF_A_THING.match(view.question.text)) and not lexicon.stems(of["thing"]) & lexicon.DATED:
+        open_columns = [c for c in open_columns if c.kind != "date"]  # no date is a plant
     if not open_columns:
         return None
     rows = set(name_stems(view.info.name))
@@ -40,14 +51,15 @@ def asked_column(view: View, at: int | None = None) -> Column | None:
     for column in open_columns:
         mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i != at]
         asked_for = sum(_asks_for(view, column, wh, at) for wh in places)
-        key = 0.2 if numbers_rows(view, column) else 0.0
-        scores[column.name] = asked_for + 0.6 * max(mentioned, default=0.0) - key
+        key = 0.2 if numbers_rows(view, column) or _refers(view, column) else 0.0
+        more = 0.05 * min(len(mentioned), 3)  # "hourly pay": two words of hourly_pay_eur, one of weekly_hours
+        scores[column.name] = asked_for + 0.6 * max(mentioned, default=0.0) + more - key
     best = max(open_columns, key=lambda c: scores[c.name])
     if scores[best.name] >= 0.45:
         return best
     if at is not None or places:
         named = row_name(view)
-        if named is not None and named in open_columns:
+        if named is not None and named in open_columns and may_be(view, named):
             view.guessed += 0 if any(words[i].stem in name_stems(view.info.name) for i in range(len(words))) else 1
             return named
     return None
@@ -58,12 +70,17 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     words, links = view.question.words, view.links[column.name]
     kind = words[wh].text.lower()
     head = range(wh + 1, min(len(words), wh + (4 if kind in ("which", "what") else 1)))
-    behind = [links.get(i, 0.0) * (1.0 if i == wh + 1 else 0.7) for i in head if i != at]
+    behind = [
+        links.get(i, 0.0) * (1.0 if i == wh + 1 else 0.7)
+        for i in head
+        # of "what date …" every column of dates is one
+        if i != at and (links.get(i, 0.0) >= 0.8 or words[i].stem not in lexicon.DATED)
+    ]
     if kind == "what" and wh + 1 < len(words) and words[wh + 1].text.lower() in ("do", "does", "did", "will"):
         behind.append(links.get(len(words) - 1, 0.0))  # what does it *cost*
     score = 1.5 * max(behind, default=0.0)
     text = column.kind == "text"
-    if kind in ("who", "whom", "whose", "whoever"):
+    if kind in _WHO:
         people = links.get(wh, 0.0) > 0 or _holds_people(column)
         score += 0.8 * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
@@ -79,6 +96,20 @@ def _holds_people(column: Column) -> bool:
     """Whether the values of a column look like names of people."""
     alike = sum(is_person(value) for value in column.values)
     return alike > 0.8 * len(column.values) > 0
+
+
+def _refers(view: View, column: Column) -> bool:
+    """Whether a column only has keys, whose names stand in a column beside it, and no key is asked for."""
+    return not view.at(_KEY) and column.name in [reference.column for reference in view.info.source.references]
+
+
+def _asks_who(view: View) -> bool:
+    return any(word.text.lower() in _WHO for word in view.question.words)
+
+
+def may_be(view: View, column: Column) -> bool:
+    """Whether a column that nothing names may hold what is asked for: no number of a boat is who built it."""
+    return not _asks_who(view) or not column.values or _holds_people(column)
 
 
 def _says_date(view: View, wh: int) -> bool:

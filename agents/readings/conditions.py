@@ -65,6 +65,9 @@ def _take_values(view: View, texts: Texts) -> None:
         chosen.setdefault(link.column, []).append(link)
         taken |= dict.fromkeys(link.words, link.column)
         view.explain(link.words, link.weight)
+    if any(link.weight == 1.0 and view.info.column(link.column).distinct == view.info.rows for link in links):
+        # the row is named: a word that is part of another value means something else (Ann joined *the garden*)
+        chosen = {column: whole for column, of in chosen.items() if (whole := [o for o in of if o.weight >= 0.9])}
     for column, several in chosen.items():
         first = several[0]
         before = view.question.text[: view.question.words[first.words[0]].start][-22:]
@@ -300,5 +303,7 @@ def _take_absence(view: View) -> None:
     best = max(holes, key=lambda column: sum(view.links[column.name].get(i, 0.0) for i in after))
     linked = any(i in view.links[best.name] for i in after)
     if linked or len(holes) == 1:
+        # "no deposit" is an empty cell where there are such, and not a nought besides
+        view.conditions = [one for one in view.conditions if one != (best.name, "=", "0")]
         view.conditions.append((best.name, "empty", ""))
         view.explain(after[:3], 1.0 if linked else 0.7)

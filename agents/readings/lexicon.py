@@ -216,6 +216,27 @@ OR_MORE = re.compile(
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
 BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
 
+# Words for a date or a part of one.
+DATED = stems(
+    "date day night evening morning afternoon weekday week month quarter season year time when hour moment birthday"
+)
+
+# What "how …" asks of a size, and of an age or a time besides.
+SIZES = "far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large"
+
+# Words beside which a number without a currency is an amount of money.
+PRICED = re.compile(
+    r"\b(?:cost\w*|pric\w+|fees?|fares?|paid|pays?|charg\w+|worth|earn\w*|wages?|salar\w+|spen[dt]\w*|bills?|rents?|fines?|"
+    r"deposits?|sold|sells?|bought|toll|tariff|premium|expens\w+)\b",
+    re.IGNORECASE,
+)
+
+# What people say before they ask.
+GREETING = (
+    r"(?:(?:hello|hi|hey|dear\s+\w+|good\s+(?:morning|afternoon|evening|day)|thanks?|thank\s+you)(?:\s+(?:there|all|again|"
+    r"everyone|everybody|team))?\b)"
+)
+
 # Words that ask or fill, and say nothing of what is asked about.
 FILLER = stems(
     "many much find show tell list give name say look number please there get which what who whom whose where when "

@@ -1,5 +1,6 @@
 """Which columns and values of a table the words of a question speak of."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -159,8 +160,18 @@ def _part_of(column: str, text: str, part: str, places: list[int], words: Sequen
     return [
         ValueLink(column, text, (i,), 0.7)
         for i in places
-        if words[i].content and len(words[i].text) > 2 and (head or (i and words[i].text[0].isupper()))
+        if words[i].content
+        and len(words[i].text) > 2
+        and (head or (i and words[i].text[0].isupper()))
+        and not (i and text.istitle() and len(parts) > 1 and _common(words, i))
+        and (len(parts) > 1 or _alike(words[i].text, text))
     ]
+
+
+def _common(words: Sequence[Word], i: int) -> bool:
+    """Whether a word is no part of a name: "the garden", by somebody who writes names with capitals."""
+    capitals = any(word.text[:1].isupper() for k, word in enumerate(words) if k)
+    return capitals and words[i].text.islower() and words[i - 1].text.lower() in ("the", "our", "this")
 
 
 def _joined(links: list[ValueLink]) -> list[ValueLink]:
@@ -176,9 +187,21 @@ def _joined(links: list[ValueLink]) -> list[ValueLink]:
     ]
 
 
+_DOER = re.compile(r"(?:er|or)s?$", re.IGNORECASE)
+
+
 def _says(words: Sequence[Word], value: str) -> bool:
-    """A value of one common word counts only where it is not a mere function word."""
-    return len(words) > 1 or words[0].content or (value[:1].isupper() and words[0].text[:1].isupper())
+    """A value of one common word counts only where it is not a mere function word, nor who does it: no garden is a
+    gardener.
+    """
+    if len(words) > 1:
+        return True
+    word = words[0].text
+    return _alike(word, value) and (words[0].content or (value[:1].isupper() and word[:1].isupper()))
+
+
+def _alike(word: str, value: str) -> bool:
+    return bool(_DOER.search(word)) == bool(_DOER.search(value))
 
 
 def is_key(info: TableInfo, column: Column) -> bool:

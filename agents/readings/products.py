@@ -29,11 +29,15 @@ def named_product(view: View) -> str | None:
     return f"{pair[0].name} * {pair[1].name}"
 
 
+# A price is no price of a centimetre of height.
+_SIZES = lexicon.stems("height width length depth cm mm age born temp temperature year")
+
+
 def _factors(view: View) -> tuple[list[Column], list[Column]]:
     """Columns of amounts and of prices; the only other number column is an amount, whatever it is called."""
     numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
-    others = [c for c in numbers if c not in prices and "per" not in name_stems(c.name)]
+    others = [c for c in numbers if c not in prices and not {"per", *_SIZES} & set(name_stems(c.name))]
     amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]
     return amounts or (others if len(others) == 1 else []), prices
 

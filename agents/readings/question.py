@@ -9,6 +9,10 @@ from pointwork.agents.readings import lexicon
 from pointwork.text import STOP_WORDS, tokenize
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_GREETING = re.compile(
+    rf"\W*{lexicon.GREETING}(?:\s*[,.!:;–-]|(?=\s+(?:who|whose|what|which|when|where|how|can|could|is|are|do|does|did|please)\b))",
+    re.I,
+)
 _MONTHS = {
     name.lower(): number
     for names in (calendar.month_name, calendar.month_abbr)
@@ -102,7 +106,8 @@ class Question:
         """Its words in order; ``km/h`` is one."""
         text = re.sub(r"\bkm/h\b", "kmh ", self.text)
         found: list[Word] = []
-        for match in _WORD.finditer(text):
+        greeting = _GREETING.match(text)
+        for match in _WORD.finditer(text, greeting.end() if greeting else 0):
             stem = tokenize(match[0], stop=False)
             found.append(Word(match[0], stem[0] if stem else match[0].lower(), match.start(), match.end()))
         return found

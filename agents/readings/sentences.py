@@ -124,7 +124,7 @@ def _rejoined(pieces: list[str]) -> list[str]:
 def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], float]) -> list[Sentence]:
     """The sentences of some passages, the best fit for the question first."""
     asked = Question(question)
-    words = {word.stem for word in asked.words if word.text.lower() not in STOP_WORDS and word.stem not in _ASKING}
+    words = {word.stem for word in asked.words if word.text.lower() not in STOP_WORDS and word.stem not in ASKING}
     everything = [sentence for passage in passages for sentence in sentences(passage)]
     if not everything or not words:
         return []
@@ -147,7 +147,7 @@ def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], floa
     return sorted(scored, key=lambda sentence: -sentence.score)
 
 
-_ASKING = lexicon.stems(
+ASKING = lexicon.stems(
     "see look notes note name tell give find show list many much number say know look person people thing"
 )
 
@@ -158,7 +158,8 @@ _MOST_WORDS = 50_000
 _ALIKE = 0.4
 
 
-def _vector(word: str) -> npt.NDArray[np.float32]:
+def word_vector(word: str) -> npt.NDArray[np.float32]:
+    """The static embedding of a word."""
     found = _vectors.get(word)
     if found is None:
         if len(_vectors) > _MOST_WORDS:
@@ -176,7 +177,9 @@ def _likeness(asked: Mapping[str, str], text: str) -> dict[str, float]:
     stems = stems_of(text)
     left = {stem: word for stem, word in asked.items() if not word.isdigit()}
     cosines = (
-        np.stack([_vector(w) for w in left.values()]) @ np.stack([_vector(w) for w in words]).T if left else None
+        np.stack([word_vector(w) for w in left.values()]) @ np.stack([word_vector(w) for w in words]).T
+        if left
+        else None
     )
     for number, stem in enumerate(left):
         assert cosines is not None

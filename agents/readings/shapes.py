@@ -2,19 +2,36 @@
 
 import re
 
-from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.asking import WH, asked_column, numbers_rows
+from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings.asking import WH, asked_column, may_be, numbers_rows
 from pointwork.agents.readings.linking import name_stems, table_links
+from pointwork.agents.readings.periods import period
 from pointwork.agents.readings.products import named_product, product_of
 from pointwork.agents.readings.superlatives import superlative
 from pointwork.agents.readings.view import Shape, View
 from pointwork.text import STOP_WORDS
+from pointwork.tools.catalog import Column
+
+# "What make is the van?" and "Who was the builder of it?" ask for what they name; of "Which film did she borrow?"
+# any text may be the film.
+_OF_A_KIND = re.compile(
+    r"\W*(?:(?:what|which)\s+(?P<kind>[a-z]\w+)\s+(?:is|was|are|were|has|have|had)\s+"
+    r"(?:(?:the|our|my|his|her|its|their)\b|(?-i:[A-Z]))|"
+    r"(?:what|who)\s+(?:is|was|are|were)\s+(?:the|our|my|his|her|their)\s+(?P<of>[a-z]\w+)\s+(?:of|at|for)\b)",
+    re.IGNORECASE,
+)
+# Units that rows may stand for.
+_COUNTED = lexicon.stems("day date night week month year hour")
+_HOW_SIZED = re.compile(rf"\bhow\s+(?:{lexicon.SIZES}|old|long)\b", re.IGNORECASE)
 
 
 def shape_of(view: View) -> Shape | None:
     """What is computed or shown: (arguments, cell, yes or no)."""
     if view.at(lexicon.EXISTS) and not view.at(lexicon.COUNT):
         return ({"aggregate": "count"}, None, True) if view.conditions else None
+    days = period(view)
+    if days is not None:
+        return {"aggregate": "avg", "column": days} if view.at(lexicon.AVERAGE) else {"column": days}, None, False
     extreme = superlative(view)
     if extreme is not None:
         return extreme
@@ -44,8 +61,8 @@ def shape_of(view: View) -> Shape | None:
     return _lookup(view)
 
 
-def _count(view: View) -> Shape:
-    """``how many X``: rows, different values, or the sum of a number column that X names."""
+def _count(view: View) -> Shape | None:
+    """``how many X``: rows, different values, or the sum of a number column that X names; no unit is a thing."""
     match = lexicon.COUNT.search(view.question.text)
     assert match is not None
     head = _noun_phrase(view, match.end())
@@ -60,6 +77,9 @@ def _count(view: View) -> Shape:
         view.explain(view.links[measure])  # "How many kilos do they weigh together"
         view.explain(head[:1], 0.5)
         return {"aggregate": "sum", "column": measure}, None, False
+    words = [view.question.words[i] for i in head[:2]]
+    if any(word.stem not in _COUNTED and moments.unit_of(word.text.lower()) is not None for word in words):
+        return None
     view.explain(head[:1], 0.5)  # what is counted are the rows, whatever they are called
     days = [c for c in view.info.columns if c.kind == "date"]
     if days and head and view.question.words[head[0]].stem in ("day", "date"):
@@ -156,6 +176,26 @@ def _measure(view: View, *, but: str = "") -> str | None:
     return None
 
 
+def _any_date(view: View, asked: Column) -> bool:
+    """Whether nothing says that it is this date that is asked for: when a house was *built* is not when one of the
+    plants in it was received.
+    """
+    rows = any(
+        view.info.column(column).distinct == view.info.rows for column, op, _ in view.conditions if op == "="
+    )
+    return not rows and not _named(view, asked) and not set(name_stems(asked.name)) & lexicon.DATED
+
+
+def _named(view: View, column: Column) -> bool:
+    """Whether a question names a column by more than its question word."""
+    return any(not WH.fullmatch(view.question.words[i].text) for i in view.links[column.name])
+
+
+def _explained(view: View, text: str) -> bool:
+    """Whether a condition holds a word: the treasurer, where that is somebody's role."""
+    return any(view.explained.get(i, 0.0) >= 0.7 for i, word in enumerate(view.question.words) if word.text == text)
+
+
 def _lookup(view: View) -> Shape | None:
     if not view.conditions:
         return None
@@ -167,10 +207,26 @@ def _lookup(view: View) -> Shape | None:
     )
     if asked is None and priced is not None and max(view.links[priced.name].values(), default=0.0) > 0:
         asked = priced  # "What does she pay?"
-    if asked is None and WH.match(view.question.text.strip()):  # "What did she buy?": the first text that is open
+    guess = bool(WH.match(view.question.text.strip()))
+    if view.at(_HOW_SIZED):  # no text that is not even named says how old or tall
+        guess = False
+        if asked is not None and asked.kind == "text" and not view.links[asked.name]:
+            return None
+    kind = _OF_A_KIND.match(view.question.text)
+    if kind is not None and not any(
+        lexicon.stems(kind["kind"] or kind["of"]) & set(name_stems(c.name)) for c in view.info.columns
+    ):
+        if asked is not None and not _named(view, asked) and not _explained(view, kind["of"] or ""):
+            return None
+        guess = False
+    if asked is None and guess:  # "What did she buy?": the first text that is open
         used = {column for column, _, _ in view.conditions}
         asked = next(
-            (c for c in view.info.columns if c.kind == "text" and c.name not in used and not numbers_rows(view, c)),
+            (
+                c
+                for c in view.info.columns
+                if c.kind == "text" and c.name not in used and not numbers_rows(view, c) and may_be(view, c)
+            ),
             None,
         )
         view.guessed += 1
@@ -179,6 +235,8 @@ def _lookup(view: View) -> Shape | None:
         if measure is None or view.strength(measure) <= 0:
             return None
         asked = measure
+    if asked.kind == "date" and _any_date(view, asked):
+        return None
     view.explain(view.links[asked.name])
     adds_up = bool(lexicon.ADDITIVE & set(name_stems(asked.name))) and not lexicon.PRICES & set(
         name_stems(asked.name)

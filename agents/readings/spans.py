@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pointwork.agents.readings import lexicon, moments
 from pointwork.agents.readings.names import as_person, names
@@ -44,6 +44,16 @@ _PLACE = re.compile(
 )
 _ID = re.compile(r"\b(?=[\w/-]*\d)(?:[A-Z]{1,6}[-/ ]?\d[\w/-]*|\d[\d-]*-\d+|\+?\d{2,4}(?:[ /-]\d{2,})+|\d{3,})\b")
 _PRONOUN = re.compile(r"\b(?:he|she|his|her|they|their|him|them)\b", re.I)
+_AGED = re.compile(r"\b(?:old|older|aged?|born|turn(?:s|ed)?|birthday)\b", re.IGNORECASE)
+# A date is not what "which colour" asks for; it is what "which evening" does.
+_DATE_ALONE = re.compile(
+    rf"(?:\d{{1,2}}\s+)?(?:{MONTHS_PATTERN})(?:\s+\d{{4}})?|(?:1[5-9]|20)\d\d(?:-\d\d){{0,2}}", re.IGNORECASE
+)
+_DATED = lexicon.stems("date day month year time when season week weekend night evening morning edition model")
+# Kinds of answers that have a form of their own: where no sentence holds one, none says it.
+STRICT = frozenset(
+    ["person", "weekday", "date", "year", "when", "time", "money", "percent", "quantity", "duration", "age"]
+)
 
 
 Piece = tuple[str, int, int, float]
@@ -66,15 +76,15 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
     if not found:
         return []
     top = found[0].score
-    rare = _rarity(asked, found)
+    rare = rarity(asked, found)
     for sentence in found:
         if sentence.score < 0.45 * top:
             break
-        pieces = _pieces(want, sentence.text)
+        pieces = pieces_of(want, sentence.text)
         if want.kind == "person" and not pieces and _PRONOUN.search(sentence.text):  # whom the sentence speaks of
             found_before = [
                 (text, 0, 0, 0.95 * fit)
-                for text, _, _, fit in _pieces(want, sentence.subject or sentence.before)[:1]
+                for text, _, _, fit in pieces_of(want, sentence.subject or sentence.before)[:1]
             ]
             pieces = found_before
         bounds = sorted((start, end) for _, start, end, _ in pieces)
@@ -93,11 +103,11 @@ def candidates(question: str, want: Wanted, found: Sequence[Sentence], k: int = 
                 sentence.score
                 * speaks
                 * fit
-                * (0.75 + 0.5 * _nearness(sentence.text, (start, end), bounds, rare, want.noun))
+                * (0.75 + 0.5 * nearness(sentence.text, (start, end), bounds, rare, want.noun))
             )
-            clean = _clean(text)
-            if clean and (clean not in best or best[clean].score < score):
-                best[clean] = Span(clean, score, sentence)
+            tidy = clean(text)
+            if tidy and (tidy not in best or best[tidy].score < score):
+                best[tidy] = Span(tidy, score, sentence)
     ranked = sorted(best.values(), key=lambda span: -span.score)[:k]
     return _extreme(question, want, ranked)
 
@@ -121,18 +131,18 @@ def _extreme(question: str, want: Wanted, ranked: list[Span]) -> list[Span]:
     return [pick, *(span for span in ranked if span is not pick)]
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     text = re.sub(r"[’']s$", "", text.strip(" ,.;:()\"“”'")).strip()
     return re.sub(r"^(?:called|named|titled|entitled|painted|raise|raises|return|returns)\s+(?=\S)", "", text)
 
 
-def _rarity(asked: frozenset[str], found: Sequence[Sentence]) -> dict[str, float]:
+def rarity(asked: frozenset[str], found: Sequence[Sentence]) -> dict[str, float]:
     """Of each asked word one over the number of found sentences that hold it: what all say tells nothing apart."""
     texts = [stems_of(sentence.text) for sentence in found]
     return {word: 1.0 / max(1, sum(holds(word, stems) > 0 for stems in texts)) ** 0.5 for word in asked}
 
 
-def _nearness(
+def nearness(
     sentence: str,
     place: tuple[int, int],
     bounds: Sequence[tuple[int, int]],
@@ -169,7 +179,7 @@ def _beside(word: re.Match[str], start: int, end: int) -> float:
     return (0.6 if after and gap > 8 else 1.0) / (1.0 + max(gap, 0) / 25)
 
 
-def _pieces(want: Wanted, text: str) -> list[Piece]:
+def pieces_of(want: Wanted, text: str) -> list[Piece]:
     """The pieces of a kind in a sentence."""
     constant = _CONSTANT.match(text)
     if constant and want.kind not in ("person", "yes-no"):
@@ -177,10 +187,27 @@ def _pieces(want: Wanted, text: str) -> list[Piece]:
     if want.kind in ("date", "year", "when"):
         return _dates(text, want.kind)
     if want.kind in ("quantity", "duration"):
-        return _quantities(text, want)
+        return quantities_of(text, want)
+    if want.kind == "age":  # "three months" of notice are nobody's age
+        return quantities_of(text, replace(want, kind="duration")) if _AGED.search(text) else []
+    if want.kind == "phrase" and not want.noun & _DATED:
+        return [piece for piece in _phrases(text) if not _DATE_ALONE.fullmatch(clean(piece[0]))]
     if want.kind == "number":
-        return _numbers(text, want.noun)
+        return numbers_of(text, want.noun)
     return _KINDS.get(want.kind, _phrases)(text)
+
+
+def forms(text: str) -> list[tuple[str, list[Piece]]]:
+    """The pieces of a sentence that have a form of their own, whatever is asked."""
+    return [
+        ("person", _persons(text)),
+        ("date", _dates(text, "when")),
+        ("time", _all(_CLOCK, text)),
+        ("money", _amounts(text)),
+        ("percent", _all(_PERCENT, text)),
+        ("id", _ids(text)),
+        ("weekday", _weekdays(text)),
+    ]
 
 
 def _all(pattern: re.Pattern[str], text: str, fit: float = 1.0) -> list[Piece]:
@@ -202,18 +229,28 @@ def _amounts(text: str) -> list[Piece]:
     found = _all(_MONEY, text)
     taken = [(a, b) for _, a, b, _ in found] + [(date.start, date.end) for date in Question(text).dates]
     if not found:
+        if not lexicon.PRICED.search(text):
+            return []
+        taken += [(start, end) for start, end, _, _ in moments.quantities(text)]  # 640 kg are no money
         return [p for p in _all(_NUMBER, text, 0.75) if not any(a <= p[1] < b for a, b in taken)]
     return found + [p for p in _all(_BARE, text, 0.95) if not any(a <= p[1] < b for a, b in taken)]
 
 
 def _ids(text: str) -> list[Piece]:
-    return _all(_ID, text) or _all(_NUMBER, text, 0.6)
+    dates = [(date.start, date.end) for date in Question(text).dates]
+    found = _all(_ID, text) or _all(_NUMBER, text, 0.6)
+    return [piece for piece in found if not any(a <= piece[1] < b for a, b in dates)]
 
 
 _CONSTANT = re.compile(
     r"\s*(?:(?:const|let|var|final|static|public|export)\s+)*(?P<name>[A-Za-z_][\w.-]*)\s*(?::[^=]+)?[=:]\s*"
     r"(?P<value>\"[^\"]*\"|'[^']*'|-?\d[\d_.]*|true|false|True|False)"
 )
+
+
+def is_constant(line: str) -> bool:
+    """Whether a line is one like ``NAME = value``."""
+    return _CONSTANT.match(line) is not None
 
 
 def _constant(match: re.Match[str], want: Wanted) -> list[Piece]:
@@ -264,7 +301,7 @@ def _dates(text: str, kind: str) -> list[Piece]:
     return found
 
 
-def _quantities(text: str, want: Wanted) -> list[Piece]:
+def quantities_of(text: str, want: Wanted) -> list[Piece]:
     found: list[Piece] = []
     spelled = re.compile(rf"\b(?P<n>{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*)\s+(?P<unit>[^\W\d_]+)", re.I)
     pieces = moments.quantities(text)
@@ -297,7 +334,7 @@ def _quantities(text: str, want: Wanted) -> list[Piece]:
     return found
 
 
-def _numbers(text: str, noun: frozenset[str]) -> list[Piece]:
+def numbers_of(text: str, noun: frozenset[str]) -> list[Piece]:
     found: list[Piece] = []
     dates = [(date.start, date.end) for date in Question(text).dates]
     for match in _NUMBER.finditer(text):

@@ -38,7 +38,10 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
     if shape is None or len(view.conditions) > MOST_CONDITIONS:
         return None
     arguments, cell, yes_no = shape
-    return Reading("query_table", _arguments(info, view, arguments), _score(view), cell, yes_no)
+    column = str(arguments.get("column", ""))
+    # a difference that is no column of its own is one of dates (``periods``)
+    unit = "days" if " - " in column and column not in [c.name for c in info.columns] else ""
+    return Reading("query_table", _arguments(info, view, arguments), _score(view), cell, yes_no, unit)
 
 
 def _score(view: View) -> float:

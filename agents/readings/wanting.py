@@ -22,7 +22,8 @@ class Wanted:
     """The kind of answer that a question's form asks for.
 
     Attributes:
-        kind: person, place, weekday, date, year, time, quantity, money, percent, number, yes-no, phrase.
+        kind: person, place, weekday, date, year, time, quantity, duration, age, money, percent, number, id, yes-no,
+            phrase.
         unit: of a quantity; None otherwise.
         noun: stems of the words that say what is asked for (which *channel*, how many *metres*).
         several: how many answers are asked for.
@@ -58,6 +59,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("year", r"\b(?:what|which) years?\b"),
     ("date", r"\b(?:what|which|exact|on what|until which|by which) (?:date|day)\b|\bdate of\b|\bon which day\b"),
     ("percent", r"\b(?:percentage|percent|per cent|what share|how many %)\b"),
+    ("quantity", r"\bhow much (?:does|do|did|will|would)\b[^?]*\bweigh\b"),
     (
         "money",
         r"\b(?:how much (?:does|do|did|is|are|was|were|will|would|must|money)|what (?:does|do|"
@@ -65,8 +67,9 @@ _FORMS: tuple[tuple[str, str], ...] = (
         rf"charged?|bill|cost|rent|fine|pay|cheapest|dearest|most expensive|least expensive|"
         rf"surcharge|deposit|premium|tariff|toll|wages?|salary)\b|\b{MONEY}\b",
     ),
-    ("quantity", r"\bhow (?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large)\b"),
-    ("duration", r"\bhow (?:long|old)\b"),
+    ("quantity", rf"\bhow (?:{lexicon.SIZES})\b"),
+    ("age", r"\bhow old\b"),
+    ("duration", r"\bhow long\b"),
     ("number", r"\bhow (?:many|much|often)\b|\bnumber of\b"),
     ("when", r"\bwhen\b"),
     ("place", r"\bwhere\b"),
@@ -74,13 +77,21 @@ _FORMS: tuple[tuple[str, str], ...] = (
 _COMPILED = [(kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _FORMS]
 
 
+_POLITE = (
+    r"(?:and|so|please|tell\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|(?:can|could|would|will)\s+you\s+(?:please\s+)?tell\s+me|"
+    r"i\s+(?:(?:would|['’]d)\s+like|want|need)\s+to\s+know)"
+)
 _FACT = re.compile(
-    r"^\W*(?:(?:hello|hi|and|so|please|tell\s+me|do\s+you\s+know|(?:can|could|would|will)\s+you\s+(?:please\s+)?"
-    r"tell\s+me)\W+)*(?:"
-    r"(?:who|whom|whose|when|where|which|how\s+(?:far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large|long|old|"
-    r"many|much|often))\b|"
+    rf"^\W*(?:(?:{lexicon.GREETING}|{_POLITE})\W+)*(?:"
+    r"(?:(?:in|on|at|by|for|from|to|of|with|until|since|under|during)\s+)?"
+    rf"(?:who|whom|whose|when|where|which|how\s+(?:{lexicon.SIZES}|long|old|many|much|often))\b|"
     r"what\b(?!\s+(?:is|are)\s+(?!(?:the|our|my|this|that|these|those|his|her|its|their)\b)[^?’']*\?*$)|"
-    r"(?:is|are|was|were|does|do|did|has|have|had|can|may|must|will)\b)",
+    r"(?:is|are|was|were|does|do|did|has|have|had|can|may|must|will)\b|"
+    # what is ordered to be found, and what is asked without a verb: "area of the plaque?"
+    r"(?:(?:i\s+(?:need|want|would\s+like)(?:\s+to\s+know)?|i['’]d\s+like\s+to\s+know|name|give(?:\s+me)?|find(?:\s+me)?|state|look\s+up|get\s+me|show\s+me|count|list)\s+"
+    r"(?:the|our|my|his|her|its|their)\b(?!\s+(?:story|meaning|idea|reasons?|differences?|(?:dis)?advantages|gist|plot|steps)\b)|"
+    r"(?:the\s+)?(?:price|cost|fee|fare|rent)\s+(?:of|for)\s+an?\b[^?]*\?|"
+    r"(?:the\s+)?[a-z-]+(?:\s+[a-z-]+){0,2}\s+(?:of|for|by|at|in|on)\s+(?:the|our|my|his|her|its|their|(?-i:[A-Z]))[^?]*\?))",
     re.IGNORECASE,
 )
 # Advice and talk: nothing that could be looked up.
@@ -91,19 +102,28 @@ _WRITES = re.compile(
     r"tell me (?:a|about)|say|suggest|imagine|create|invent|greet)\b",
     re.IGNORECASE,
 )
-_GREETS = re.compile(r"^\W*(?:please\s+)?(?:hello|hi|hey|thanks?)\b", re.IGNORECASE)
+_GREETS = re.compile(rf"^\W*(?:please\s+)?{lexicon.GREETING}", re.IGNORECASE)
+
+
+# "In euros, please.": how to say it
+_HOW_TO_SAY = re.compile(
+    r"^\W*(?:(?:in|as|to|with|rounded?|answer|reply|please|thanks?|thank\s+you)\b[^?]{0,40}|(?:one|two|three|\d)\s+decimals?)\W*$",
+    re.IGNORECASE,
+)
 
 
 def asking(text: str) -> str:
     """The sentence that asks: the last with a question mark, where there is one; else the last."""
     parts = sentences(text)
+    while len(parts) > 1 and _HOW_TO_SAY.match(parts[-1]):
+        parts.pop()
     return next((part for part in reversed(parts) if part.rstrip().endswith("?")), parts[-1] if parts else "")
 
 
 def asks_fact(text: str) -> bool:
     """Whether a text asks what somebody could have written down; no explanation, advice or talk."""
     asked = asking(text)
-    talk = _TALK.search(re.sub(r"^.*?\byou (?:know|(?:please )?tell me)\b", "", asked))
+    talk = _TALK.search(re.sub(r"^.*?\b(?:you (?:know|(?:please )?tell me)|I would like)\b", "", asked, flags=re.I))
     return bool(_FACT.match(asked)) and not talk and not _WRITES.match(text)
 
 
@@ -125,8 +145,21 @@ def wanted(question: str) -> Wanted:
         if kind in ("money", "quantity") and asked is not None:
             return Wanted("quantity", asked[1], noun)
         if pattern.search(question):
-            return Wanted(kind, None, noun, _several(question.lower()))
-    return Wanted("phrase", None, noun)
+            unit = _dimension(question) if kind == "quantity" else None
+            return Wanted(kind, unit, noun, _several(question.lower()))
+    return Wanted("phrase", None, noun, _several(question.lower()))
+
+
+# The question's word for a size → a unit that the answer is compatible with.
+_DIMENSIONS = (
+    (re.compile(r"\b(?:how heavy|weigh)\b", re.IGNORECASE), "kg"),
+    (re.compile(r"\bhow (?:far|tall|high|deep|wide)\b", re.IGNORECASE), "metre"),
+    (re.compile(r"\bhow fast\b", re.IGNORECASE), "km/h"),
+)
+
+
+def _dimension(question: str) -> object | None:
+    return next((moments.unit_of(unit) for words, unit in _DIMENSIONS if words.search(question)), None)
 
 
 def _several(low: str) -> int:

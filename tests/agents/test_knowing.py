@@ -12,13 +12,14 @@ import pytest
 
 from pointwork import Agent, Team
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.job import Attempt, Job
+from pointwork.agents.job import Attempt, Job, try_call
 from pointwork.agents.knowing import believe, certainty, names_in
 from pointwork.agents.loop import work
 from pointwork.agents.readings.wanting import asks_fact
 from pointwork.errors import AgentError, NothingFound
 from pointwork.models import ChatRequest, Completion, ScriptedClient, Step
-from pointwork.tools import ToolContext, passages
+from pointwork.tools import Tool, ToolContext, ToolResult, passages, tool
+from pointwork.tools.catalog import MAX_TEXTS
 
 BOATS = "boat,owner,length_m\nHeron,Ida Voss,9.4\nMarten,Jon Pike,7.2\nTeal,Mara Lind,11.2\n"
 NOTES = (
@@ -46,6 +47,16 @@ def root(tmp_path: Path) -> Path:
         "Is the Otter insured?",
         "What is Lena's number?",
         "Hello, could you tell me who chairs the club?",
+        "Good morning, what telephone number do I ring?",
+        "Hello, I need the allowance due to Sunniva Hark. In EUR please.",
+        "area of the brass plaque, in square metres?",
+        "Give me the phone number of the plumber.",
+        "I'd like to know the price of tea.",
+        "Name the makers of the lens.",
+        "In which year did Feodora Lask join?",
+        "Find out on which date she arrived.",
+        "Check who has the key.",
+        "price of a postcard in the shop?",
     ],
 )
 def test_what_asks_for_a_fact(question: str) -> None:
@@ -65,6 +76,13 @@ def test_what_asks_for_a_fact(question: str) -> None:
         "Explain where rain comes from.",
         "What do you think of the plan?",
         "Translate this into German. Where is the station?",
+        "Give me the story of Cinderella.",
+        "Give me a recipe for pancakes.",
+        "Pros and cons of tea?",
+        "Good morning!",
+        "Dear Anna, thanks for the flowers.",
+        "area of a circle?",
+        "Find the difference between a frog and a toad.",
     ],
 )
 def test_explanations_advice_and_talk_do_not(question: str) -> None:
@@ -178,6 +196,20 @@ def test_what_was_found_must_speak_of_whom_the_question_names(root: Path) -> Non
     believed(root, "Who repaired the Otter's mast?", Attempt("Olsen", [*found, ("file:otter.md:1", "two masts")]))
 
 
+def test_what_was_found_must_speak_of_the_thing_that_is_asked_about(root: Path) -> None:
+    (root / "loans.csv").write_text("item,member\nladder,Ida Voss\ndrill,Jon Pike\ntent,Mara Lind\n")
+    found = [("file:notes.md:9", "The ladder cost 85 euros.")]
+    with pytest.raises(AgentError, match="does not speak of drill"):
+        believed(root, "What did the drill cost?", Attempt("85 euros", found))
+    believed(root, "What did the ladder cost?", Attempt("85 euros", found))
+    believed(root, "What did the drill cost?", Attempt("85 euros", found), small=False)
+    believed(root, "What did the drill cost?", Attempt("85", found, computed=True))  # a tool was asked about it
+    believed(root, "What did the drill cost?", Attempt("85 euros", [("file:drill.md:1", "It cost 85 euros.")]))
+    # of people a text goes on with "she"; a part of a word is no word
+    believed(root, "What did Ida Voss pay?", Attempt("85 euros", [("file:notes.md:9", "She paid 85 euros.")]))
+    believed(root, "What did the tents cost?", Attempt("85 euros", found))
+
+
 def test_a_name_in_a_database_is_known_and_a_text_too_large_to_search_may_hold_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +227,42 @@ def test_a_name_in_a_database_is_known_and_a_text_too_large_to_search_may_hold_i
         believed(root, question, attempt)
     monkeypatch.setattr(passages, "MAX_SEARCHED", 20)
     believed(root, question, attempt)
+
+
+def test_a_column_of_which_not_all_values_were_read_may_hold_a_name(root: Path) -> None:
+    question = "Did Olsen repair the slipway for Zelda?"
+    attempt = Attempt("Olsen", [("file:notes.md:4", "The slipway was repaired in March 2023 by Olsen.")])
+    with sqlite3.connect(root / "people.db") as database:
+        database.execute("create table people (name text)")
+        database.executemany("insert into people values (?)", ((f"Guest {n}",) for n in range(MAX_TEXTS - 1)))
+    with pytest.raises(AgentError):
+        believed(root, question, attempt)
+    with sqlite3.connect(root / "people.db") as database:
+        database.executemany("insert into people values (?)", ((f"Visitor {n}",) for n in range(9)))
+    believed(root, question, attempt)
+
+
+def test_a_tool_that_finds_nothing_gives_no_evidence(root: Path) -> None:
+    writer = next(agent for agent in builtin_agents() if agent.name == "writer")
+
+    @tool
+    def listed(name: str) -> list[str]:
+        """Boats of an owner."""
+        return ["Heron"] if name == "Ida" else []
+
+    async def call(called: Tool, arguments: dict[str, Any]) -> ToolResult:
+        return await called.call(arguments, ToolContext(root=root))
+
+    async def chat(_: ChatRequest) -> Completion:
+        raise AssertionError
+
+    context, attempt = ToolContext(root=root), Attempt()
+    job = Job(writer, "agentic", "Boats?", "text", (), context, chat, call, str, 4, True)
+    asyncio.run(try_call(job, listed, {"name": "Zelda"}, attempt))
+    assert attempt.calls == [("listed", {"name": "Zelda"}, None)]
+    assert attempt.evidence == []
+    asyncio.run(try_call(job, listed, {"name": "Ida"}, attempt))
+    assert [source for source, _ in attempt.evidence] == ["tool:listed"]
 
 
 def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
@@ -215,6 +283,9 @@ def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
     known = ("memory:m1", "We bought the crane in March 2023.")
     assert answer("When was the crane bought?", known) == "March 2023"
     assert answer("When was the crane bought?", small=False) == "March 2023"  # it may say that it is not said
+    (root / "notes.md").unlink()
+    with pytest.raises(AgentError, match="fits the question"):
+        answer("When was the slipway repaired?")
 
 
 @pytest.mark.parametrize("mode", ["instant", "reasoning", "agentic"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pointwork import Team
-from pointwork.agents import preparing
+from pointwork.agents import quoting
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.job import Attempt, Job
@@ -132,7 +132,7 @@ def test_nothing_is_gathered_that_nobody_is_shown(root: Path, monkeypatch: pytes
     async def looked(*_: Any) -> list[tuple[str, str]]:
         raise AssertionError("rows were looked for")
 
-    monkeypatch.setattr(preparing, "rows_about", looked)
+    monkeypatch.setattr(quoting, "rows_about", looked)
     attempt("calculator", PRICE, root, called("3 * 4.60 + 2 * 2.30"), small=True)
     with pytest.raises(AgentError, match="does not say"):
         attempt("files", "Which ticket is for an adult?", root, {"answer": "unknown"})

@@ -1,17 +1,24 @@
 """A team that takes what the words of a task say, and asks a model for the rest."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.job import Job
+from pointwork.agents.loop import work
 from pointwork.agents.result import Result
+from pointwork.errors import AgentError
 from pointwork.models import ScriptedClient
 from pointwork.models.scripted import Step
 from pointwork.settings import Settings
+from pointwork.tools import Tool, ToolContext, ToolResult
 
 NOTES = """# The mill
 
@@ -106,3 +113,45 @@ def test_a_larger_model_is_asked_unless_the_reading_is_nearly_certain(tmp_path: 
     with team(tmp_path, step, readings="auto") as made:
         assert made.run("What is the total of the sacks of Ann Reed?", root=root).cost.tokens == 0
         assert made.run("Who built the mill wheel?", root=root).cost.tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        ("How many weekly hours has Di Moss?", "the table has nothing there"),
+        ("What are the weekly hours of Di Moss?", "the table has nothing there"),
+        ("What is the unit price of Ann Reed?", "2 rows fit, each with a number of its own"),
+        ("What is the unit price of Bo Lind?", ""),
+        ("What are the unit prices of Ann Reed?", ""),
+        ("When was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
+    ],
+)
+def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str) -> None:
+    (root / "bakers.csv").write_text(f"{BAKERS}Di Moss,2022-01-01,\n")
+    (root / "sales.csv").write_text(f"{SALES}July,Ann Reed,1,8.5\n")
+    (root / "orders.csv").write_text("baker,day\nAnn Reed,2024-05-02\nAnn Reed,2024-05-09\nBo Lind,2024-05-03\n")
+    tables = next(agent for agent in builtin_agents() if agent.name == "tables")
+    context = ToolContext(root=root)
+
+    async def call(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+        return await tool.call(arguments, context)
+
+    with ScriptedClient([]) as client:
+        job = Job(tables, "instant", task, "text", (), context, client.chat, call, lambda: "", 4, True)
+        if why:
+            with pytest.raises(AgentError, match=why):
+                asyncio.run(work(replace(job, sure=0.0)))
+        else:
+            assert asyncio.run(work(replace(job, sure=0.0))).text in ("7.5", "8, 8.5")
+
+
+@pytest.mark.parametrize("task", ["What is 17% of 2340?", "How many days from 2024-02-01 to 2024-03-05?"])
+def test_what_needs_no_file_reads_none(
+    tmp_path: Path, root: Path, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the folder was read")
+
+    monkeypatch.setattr("pointwork.agents.quoting.passages.search", no)
+    monkeypatch.setattr("pointwork.agents.preparing.catalog", no)
+    assert ask(tmp_path, root, task).status == "ok"

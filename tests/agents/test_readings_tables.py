@@ -112,3 +112,111 @@ def test_who_asks_for_people_and_what_it_costs_for_a_price(tmp_path: Path) -> No
     (tmp_path / "parts.csv").write_text("sku,name,shelf,unit_price_eur\nSD-05,brass hand,A1,44\nSD-06,dial,B2,31\n")
     assert answer("who repaired the clock of Maud Ellery?", tmp_path) == "Tobias Renn"
     assert answer("what does a brass hand cost", tmp_path).startswith("44")
+
+
+def test_a_column_with_one_value_like_a_name_is_not_one_of_people(tmp_path: Path) -> None:
+    (tmp_path / "repairs.csv").write_text(
+        "job,customer,clock,smith\nR-1,Nora Feldmann,tall clock,Ines Marlow\n"
+        "R-2,Maud Ellery,Little Ben,Tobias Renn\nR-3,Jo Hale,alarm clock,Ines Marlow\n"
+    )
+    assert answer("who repaired the clock of Maud Ellery?", tmp_path) == "Tobias Renn"
+
+
+REPAIRS = (
+    "job,reported,machine,hours,deposit,finished\nR-1,2024-01-09,Generator,3.5,20,2024-01-11\n"
+    "R-2,2024-02-27,Winch,2,,2024-03-13\nR-3,2024-03-01,Generator,6,0,2024-03-05\nR-4,2024-03-20,Winch,1,,\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many days passed from the report to the completion of job R-2?", "15"),
+        ("How many days lie between reported and finished for R-1?", "2"),
+        ("On average, how many days passed between report and finish for the generator?", "3"),
+        ("On average, how many days passed between report and finish?", "7"),  # (2 + 15 + 4) / 3
+        ("How many hours did R-2 take?", "2"),
+        ("How long did R-3 take?", "6"),  # the hours are what it took
+        ("How many jobs have no deposit?", "2"),  # an empty cell, and not one that is empty and nought
+        ("How many jobs were reported in March 2024?", "2"),
+    ],
+)
+def test_days_between_two_columns(question: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "repairs.csv").write_text(REPAIRS)
+    assert answer(question, tmp_path).split()[0].removesuffix(".0") == expected
+
+
+def test_days_are_said_of_dates_alone(tmp_path: Path) -> None:
+    (tmp_path / "repairs.csv").write_text(REPAIRS)
+    (tmp_path / "plots.csv").write_text("plot,length - m\nA,7\nB,9\n")
+    assert read("How many days passed from the report to the completion of job R-2?", tmp_path)[0].unit == "days"
+    found = read("What is the length of plot B?", tmp_path)[0]
+    assert found.arguments["column"] == "length - m"
+    assert found.unit == ""
+
+
+def test_no_text_says_how_old_somebody_is(tmp_path: Path) -> None:
+    (tmp_path / "loans.csv").write_text("loan,member,item\nL1,Ada Moor,ladder\nL2,Ben Rook,drill\n")
+    assert read("How old is Ada Moor?", tmp_path) == []
+    assert answer("What did Ada Moor borrow?", tmp_path)
+    assert read("How old is L1?", tmp_path) == []
+    assert read("How long was L2?", tmp_path) == []
+
+
+def test_what_kind_it_is_stands_in_a_column_of_that_kind_or_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "boats.csv").write_text("boat,owner,colour\nTern,Ada Moor,red\nGull,Ben Rook,blue\n")
+    assert read("What make is the Tern?", tmp_path) == []
+    assert answer("What colour is the Tern?", tmp_path) == "red"
+    assert answer("Which vessel did Ada Moor own?", tmp_path) == "Tern"  # the first text may be one
+    (tmp_path / "boats.csv").write_text("boat_no,owner,pier\nB1,Ada Moor,Stone Pier\nB2,Ben Rook,Long Pier\n")
+    assert read("Which make is the Stone Pier?", tmp_path) == []
+    assert read("What colour is the key of the Stone Pier?", tmp_path) == []
+
+
+def test_a_unit_is_no_thing_that_rows_could_be(tmp_path: Path) -> None:
+    (tmp_path / "trials.csv").write_text("trial,place\nT1,seed store\nT2,lab\nT3,seed store\n")
+    assert answer("How many trials were in the seed store?", tmp_path) == "2"
+    assert read("At how many degrees Celsius do they keep the seed store?", tmp_path) == []
+
+
+def test_days_where_a_column_says_them(tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text(
+        "guest,arrival,departure,nights\nIda Voss,2024-03-01,2024-03-04,3\nJon Pike,2024-03-02,2024-03-09,7\n"
+    )
+    assert answer("How many nights did Jon Pike stay?", tmp_path) == "7"
+    assert " - " not in str(read("How many days did Jon Pike stay?", tmp_path)[0].arguments)
+
+
+def test_a_row_that_is_named_is_that_row(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text(
+        "staff_id,name,role,joined,section,weekly_hours,hourly_pay\n"
+        "S1,Ada Moor,Gardener,2019-03-01,Physic Garden,40,21.5\nS2,Ben Rook,Curator,2021-05-02,Palm House,30,29.0\n"
+    )
+    assert answer("When did Ben Rook join the garden?", tmp_path) == "2021-05-02"
+    assert answer("What is the hourly pay of Ben Rook?", tmp_path) == "29"
+    assert answer("when did ben rook join the garden", tmp_path) == "2021-05-02"
+    (tmp_path / "staff.csv").write_text("name,joined,left\nAda Moor,2019-03-01,2021-01-01\nBen Rook,2020-01-01,\n")
+    assert answer("On what date was it: Ada Moor left?", tmp_path) == "2021-01-01"
+    (tmp_path / "staff.csv").write_text("name,role\nAda Moor,Gardener\nBen Rook,Curator\n")
+    assert answer("How many people are there in the garden?", tmp_path) == "2"  # no garden is a gardener
+
+
+def test_a_key_is_told_by_the_name_it_stands_for(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text("staff_id,name\nS1,Ada Moor\nS2,Ben Rook\n")
+    (tmp_path / "tours.csv").write_text("tour,date,guide\nT1,2024-05-01,S1\nT2,2024-05-08,S2\n")
+    assert answer("Who guided the tour on 8 May 2024?", tmp_path) == "Ben Rook"
+    assert answer("Which id has the guide on 8 May 2024?", tmp_path) == "S2"
+    assert answer("Which tour did Ada Moor guide?", tmp_path) == "T1"
+
+
+def test_who_is_a_person_and_which_plant_is_no_date(tmp_path: Path) -> None:
+    (tmp_path / "plants.csv").write_text(
+        "acc_no,plant,place,received\nA1,titan arum,Palm House,2011-02-03\nA2,vanilla,Palm House,2012-05-06\n"
+    )
+    assert read("Who looks after the titan arum?", tmp_path) == []
+    assert read("Who is the architect of the Palm House?", tmp_path) == []
+    built = read("In what year was the Palm House built?", tmp_path)  # when a plant in it came does not say that
+    assert all("received" not in one.arguments.values() for one in built)
+    assert answer("When was the vanilla received?", tmp_path) == "2012-05-06"
+    assert answer("When did the vanilla come?", tmp_path) == "2012-05-06"  # of one row there is one date
+    assert answer("Which plant was received in 2012?", tmp_path) == "vanilla"

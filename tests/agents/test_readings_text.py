@@ -1,5 +1,6 @@
 """Dates, units, pieces of text and nested questions, read without a model."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -8,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork.agents.composing import compose
+from pointwork.agents.quoting import prepare_files
 from pointwork.agents.readings import moments, sentences, spans
 from pointwork.agents.readings.finishing import as_asked, finishing, rounded
+from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.splitter import split
-from pointwork.tools import passages
+from pointwork.tools import ToolContext, passages
 
 GUIDE = """# The hill railway
 
@@ -161,6 +164,71 @@ def test_the_last_step_to_what_was_asked(question: str, answer: str, seen: str, 
             ["How long is the north tunnel?", "How long is the south tunnel?", "abs({s1} - {s2})"],
         ),
         ("Which boat is the oldest? Who built it?", ["Which boat is the oldest?", "Who built {s1}?"]),
+        (
+            "What is the pay, in EUR, of the one who keeps the bees?",
+            ["Who is it that keeps the bees?", "What is the pay, in EUR, of {s1}?"],
+        ),
+        (
+            "When did the man who told the police about the theft begin to work here?",
+            ["Who is it that told the police about the theft?", "When did {s1} begin to work here?"],
+        ),
+        (
+            "how much has the chairman of the friends donated in 2023",
+            ["Who is the chairman of the friends?", "how much has {s1} donated in 2023"],
+        ),
+        (
+            "How old was the person who drew the wall map when she joined the mill?",
+            [
+                "Who is it that drew the wall map?",
+                "When was {s1} born?",
+                "On what date was it: {s1} joined the mill?",
+                "born {s2}, how old on {s3}?",
+            ],
+        ),
+        (
+            "how old was the architect of the palm house on its opening day",
+            [
+                "Who is the architect of the palm house?",
+                "When was {s1} born?",
+                "On what date was it: the palm house's opening day?",
+                "born {s2}, how old on {s3}?",
+            ],
+        ),
+        (
+            "How old was the guide of the tour that the Savings Bank booked, on the day of the tour?",
+            [
+                "Which tour is it that the Savings Bank booked?",
+                "Who is the guide of {s1}?",
+                "When was {s2} born?",
+                "On what date was it: {s1}?",
+                "born {s3}, how old on {s4}?",
+            ],
+        ),
+        (
+            "how old was ada moor when she left, in full years",
+            ["When was ada moor born?", "On what date was it: ada moor left?", "born {s1}, how old on {s2}?"],
+        ),
+        (
+            "Lowest temperature in the house where the vanilla grows?",
+            ["Which house is it where the vanilla grows?", "Lowest temperature in {s1}?"],
+        ),
+        (
+            "There is a house that must not get colder than 12 degrees. In what year was that house built?",
+            ["Which house is it that must not get colder than 12 degrees?", "In what year was {s1} built?"],
+        ),
+        (
+            "The beekeeper once booked a tour. On what date did that tour take place?",
+            ["Which tour is it: The beekeeper once booked a tour?", "On what date did {s1} take place?"],
+        ),
+        # who that is stands there, or is all that is asked; one of a table's rows; problems by themselves; several
+        ("Of which illness did Mr Acheson's brother Rupert die?", None),
+        ("Which school does Philippa, Mrs Acheson's niece, attend?", None),
+        ("Tell me the name of the smith who made the Larkhouse locks.", None),
+        ("What is the weight of the boat that sank?", None),
+        ("Nine birds landed on the wire where 16 were sitting. How many birds now?", None),
+        ("Milo sleeps 9 hours a night. How many hours does that add up to?", None),
+        ("Mirek brings coffee beans back. What will that cost at the listed price?", None),
+        ("Who bought the cups that were made by Ida Fell?", None),
         ("Three friends add a 10% tip to a bill of 86. What does each pay?", None),
         (
             "When does the Swallow sail, and where does she land?",
@@ -224,3 +292,67 @@ def test_an_answer_is_rounded_as_the_question_asks(question: str, answer: str, t
 )
 def test_an_answer_has_the_form_that_was_asked_for(question: str, answer: str, text: str) -> None:
     assert as_asked(question, answer) == text
+
+
+PEOPLE = """# The mill
+Anna Berg, who has looked after the mill since 2011, gave three months of notice. Her brother Karl is 41 years old.
+
+The mill weighs on everybody's mind. Its stone, 640 kg of granite, cost a fortune. The roof was painted in 2022.
+
+The meeting of 3 May approved 900 for the wheel. The ladder is 4 m long.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How old is Karl?", "41 years"),
+        ("How old is Anna?", "41 years"),  # at least no three months: those are nobody's age
+        ("How much does the stone weigh?", "640 kg"),
+        ("What did the roof cost?", None),  # a year is no price
+        ("What colour is the roof?", "painted"),
+        ("How heavy is the ladder?", "640 kg"),  # 4 m is no weight
+    ],
+)
+def test_a_piece_has_the_form_of_what_is_asked(question: str, expected: str | None, tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(PEOPLE)
+    found = [passage for passage, _ in passages.search(tmp_path, question, 10)]
+    ranked = sentences.ranked(question, found, lambda token: passages.idf(tmp_path, token))
+    pieces = spans.candidates(question, wanted(question), ranked)
+    assert (pieces[0].text if pieces else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("How old is Anna?", "Anna gave three months of notice.", None),
+        ("How old is Anna?", "Anna turned three last week; she is 3 years old.", "3 years"),
+        ("What did the ladder cost?", "The ladder has 12 rungs.", None),
+        ("What did the ladder cost?", "For the ladder we paid 12.", "12"),
+        ("What is the number of the permit?", "The permit was given on 3 May 2024.", None),
+        ("What is the number of the permit?", "On 3 May 2024 the permit 4711 was given.", "4711"),
+    ],
+)
+def test_a_piece_of_another_kind_is_none(question: str, text: str, expected: str | None, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(text + "\n")
+    found = [passage for passage, _ in passages.search(tmp_path, question, 10)]
+    ranked = sentences.ranked(question, found, lambda token: passages.idf(tmp_path, token))
+    assert ranked
+    pieces = spans.candidates(question, wanted(question), ranked)
+    assert (pieces[0].text if pieces else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("What did the key cost?", False), ("Where does the key hang?", True)]
+)
+def test_without_a_piece_of_the_asked_form_the_files_do_not_fit(question: str, said: bool, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("The key of the mill hangs behind the boiler.\n")
+    prepared = asyncio.run(prepare_files(question, ToolContext(root=tmp_path)))
+    assert (prepared.fit > 0) == said
+
+
+def test_a_greeting_is_no_part_of_a_question() -> None:
+    said = [word.text for word in Question("Good morning, when does the mill open?").words]
+    assert said == ["when", "does", "the", "mill", "open"]
+    assert [word.text for word in Question("Hi there! Who?").words] == ["Who"]
+    assert "morning" in [word.text for word in Question("Which good morning trips are there?").words]

@@ -1,0 +1,171 @@
+"""What the files say to a question: sentences, the piece of one that answers it, and whether any does."""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from pointwork.agents.gathering import rows_about
+from pointwork.agents.readings import extracting, moments, sentences, spans
+from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
+from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.wanting import Wanted, wanted
+from pointwork.agents.spec import FITTING, Prepared
+from pointwork.errors import ToolError
+from pointwork.text import tokenize
+from pointwork.tools import ToolContext, passages
+
+# Passages and items that go into a prompt; pieces of sentences that a model chooses from.
+PASSAGES, CHOICES = 3, 5
+
+# A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
+SPEAKS = 0.5
+
+# The same of what may be said in another unit than is asked for, which was rarely seen in training.
+CONVERTED = 0.15
+
+# A line of a table or a heading, which is read by rule.
+_LAID_OUT = re.compile(r"\s*[|#]")
+
+# A sentence that long is itself an answer, where it is not clear which piece of it is.
+QUOTED = 25
+
+# Rows of data are for the agent of tables.
+_DATA = (".csv", ".tsv", ".jsonl", ".ndjson")
+_LOOK_UP = re.compile(
+    r"\b(?:look(?:ing)?\s+up|see|notes?|minutes\s+of|page|handbook|manual|program(?:me)?|code|script|according\s+to|read(?:ing)?)\b",
+    re.IGNORECASE,
+)
+
+
+async def sentences_about(text: str, context: ToolContext, most: int = READ) -> list[sentences.Sentence]:
+    """The sentences of the files that fit a question, best first."""
+    root = context.root
+    if root is None:
+        return []
+
+    def find() -> list[sentences.Sentence]:
+        resolved = root.resolve()
+        found = [passage for passage, _ in passages.search(resolved, text, 15)] + passages.alike(resolved, text, 10)
+        prose = [passage for passage in dict.fromkeys(found) if not passage.path.lower().endswith(_DATA)]
+        return sentences.ranked(text, prose, lambda token: passages.idf(resolved, token))
+
+    try:
+        return (await asyncio.to_thread(find))[:most]
+    except ToolError:
+        return []
+
+
+async def fits_files(text: str, context: ToolContext) -> float:
+    found = await sentences_about(text, context)
+    return min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
+
+
+async def absent(text: str, context: ToolContext) -> float:
+    """The share of a question's words that stand nowhere in the files; 0 without files."""
+    words = [set(tokenize(word.text)) for word in Question(text).words if word.content]
+    root = context.root
+    if not words or root is None:
+        return 0.0
+    there = await asyncio.to_thread(passages.held, root.resolve(), {stem for stems in words for stem in stems})
+    return sum(not stems & there for stems in words) / len(words)
+
+
+def quoted(
+    question: str, found: Sequence[sentences.Sentence], idf: Callable[[str], float], nowhere: float = 0.0
+) -> tuple[str, list[spans.Span], bool]:
+    """What the best sentences say to a question.
+
+    Args:
+        question: as it was asked.
+        found: sentences, best first; at least one.
+        idf: of a stem.
+        nowhere: share of the question's words that stand nowhere (``absent``).
+
+    Returns:
+        The answer, empty where it is not clear; pieces that may be it, best first; whether any sentence says it.
+    """
+    want = wanted(question)
+    if want.kind == "yes-no":
+        denied = _DENIES.search(found[0].text)
+        return ("" if found[0].score < FITTING else "no" if denied else "yes"), [], True
+    pieces = spans.candidates(question, want, found, RATED)
+    strict = want.kind in spans.STRICT
+    if not pieces and strict:  # no amount of money anywhere: nothing says what it costs
+        return "", [], False
+    laid_out = _LAID_OUT.match(found[0].text) or spans.is_constant(found[0].text)
+    extract = None if laid_out else extracting.extract(question, found, pieces, idf, nowhere)
+    if extract is None:
+        fitting = found[0].score >= FITTING and pieces
+        return (pieces[0].text if fitting else ""), pieces, bool(pieces)
+    formed = {piece.text for piece in pieces}
+    pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
+    asked = moments.asked_unit(question)
+    other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
+    says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
+    if not says or found[0].score < FITTING:
+        return "", pieces, says
+    if want.several > 1:
+        return _several(want, pieces), pieces, True
+    sentence = pieces[0].sentence.text
+    whole = not strict and want.kind in ("phrase", "place") and extract.sure < SURE
+    return (sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text), pieces, True
+
+
+_DENIES = re.compile(
+    r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|closed)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def _speaks(question: str, sentence: sentences.Sentence) -> bool:
+    """Whether a sentence, its heading or the one before hold a word of the question: a room is no piano."""
+    held = sentences.stems_of(f"{sentence.before} {sentence.text} {sentence.passage.heading}")
+    return any(sentences.holds(word.stem, held) for word in Question(question).words if word.content)
+
+
+def _several(want: Wanted, pieces: Sequence[spans.Span]) -> str:
+    """As many pieces of the best one's sentence as are asked for, none of them part of another."""
+    same: list[str] = []
+    for piece in pieces:
+        if piece.sentence.text == pieces[0].sentence.text and not any(
+            piece.text in text or text in piece.text for text in same
+        ):
+            same.append(piece.text)
+    return ", ".join(same[: want.several]) if len(same) >= want.several else ""
+
+
+async def prepare_files(text: str, context: ToolContext) -> Prepared:
+    found = await sentences_about(text, context)
+    if not found or context.root is None:
+        return Prepared(fit=0.0)
+    nowhere = await absent(text, context)
+    idf = partial(passages.idf, context.root.resolve())
+    answer, pieces, said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
+    shown: dict[str, str] = {}
+    for piece in pieces[:1]:
+        if piece.text not in piece.sentence.text or piece.sentence.subject:
+            # it is whom the sentence before speaks of, or that says of what this one speaks: "Its architect was …"
+            named = piece.sentence.subject or piece.sentence.before
+            shown[f"{named} {piece.sentence.text}"] = piece.sentence.source
+    best = {piece.sentence.text: piece.sentence for piece in pieces[:3]}
+    for sentence in [*best.values(), *found[:3]]:
+        shown.setdefault(sentence.text, sentence.source)
+    context_shown = tuple((source, piece) for piece, source in list(shown.items())[:PASSAGES])
+    # with passages at hand an instant answer reads them; the tools are for what they do not hold
+    return Prepared(
+        context=context_shown,
+        fit=found[0].score if said else 0.0,
+        background=partial(besides, text, context, found, [piece for _, piece in context_shown]),
+        tools=(),
+        answer=answer,
+        choices=tuple(piece.text for piece in pieces[:CHOICES]),
+    )
+
+
+async def besides(
+    text: str, context: ToolContext, found: Sequence[sentences.Sentence], but: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """Of the sentences found those that fit and are not shown yet, and rows about what the question names."""
+    fitting = [s for s in found if s.score >= SPEAKS and s.text not in but]
+    return [*((s.source, s.text) for s in fitting[:PASSAGES]), *await rows_about(text, context)]
