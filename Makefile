@@ -1,6 +1,8 @@
 # Targets for people and CI. Everything happens in .venv, made at first use.
 PYTHON ?= python3
 BIN := .venv/bin
+# test processes at once
+JOBS ?= 2
 TASK ?= What is 17% of 2340?
 # $(value …) keeps quotes and dollar signs of the task as they were typed
 export POINTWORK_TASK := $(value TASK)
@@ -11,8 +13,9 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 run: .venv/run.stamp
 	@$(BIN)/pointwork run "$$POINTWORK_TASK" $(ARGS)
 
+# threads of several processes would only wait for each other
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest

@@ -18,9 +18,12 @@ from pointwork.store import Store
 sys.path.append(str(Path(__file__).parent))
 pytest_plugins = ["databases"]
 
-# a shell's background jobs ignore Ctrl-C, and so would the programs that tests start to interrupt them
+# what a shell starts in the background ignores Ctrl-C, what nohup starts hanging up, and so would what the tests
+# start to be interrupted
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # a test asserts nothing about time, and hypothesis would: it fails what takes over 0.2 s on a busy machine
 hypothesis.settings.register_profile("pointwork", deadline=None)

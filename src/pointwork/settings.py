@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -28,6 +28,9 @@ PROVIDERS = (
 )
 
 
+_Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +49,7 @@ class ModelSettings(_Strict):
 
     model: str = Field(min_length=1)
     api_key_env: str | None = None
-    usd_per_mtok: tuple[float, float] | None = None
+    usd_per_mtok: tuple[_Dollars, _Dollars] | None = None
     timeout: float = Field(default=120.0, gt=0)
     concurrency: int = Field(default=8, ge=1)
     attempts: int = Field(default=3, ge=1)
@@ -261,13 +264,34 @@ def load(path: str | os.PathLike[str] | None = None) -> Settings:
 
     Raises:
         ConfigError: it is missing, not TOML, or says something unknown or of a wrong type.
+        UsageError: ``path`` is none.
     """
-    named = path or os.environ.get("POINTWORK_CONFIG")
-    file = Path(named) if named else Path(FILE_NAME)
-    if not named and not file.is_file():
+    if not isinstance(cast(object, path), str | os.PathLike | None):
+        raise UsageError(f"a configuration is the path of a pointwork.toml, or Settings, not {path!r}")
+    settings = _read(path)
+    return settings if _said_store is None else settings.model_copy(update={"store": _said_store})
+
+
+_said_store: str | None = None
+
+
+def say_store(url: str | None) -> None:
+    """What the command line says of the store, which no file overrules; None: nothing."""
+    global _said_store
+    _said_store = url
+
+
+def config_file() -> Path:
+    """The configuration that is read and written where none is named: ``POINTWORK_CONFIG``, or of this folder."""
+    return Path(os.environ.get("POINTWORK_CONFIG") or FILE_NAME)
+
+
+def _read(path: str | os.PathLike[str] | None) -> Settings:
+    file = Path(path) if path else config_file()
+    if not path and not os.environ.get("POINTWORK_CONFIG") and not file.is_file():
         return Settings()
     try:
-        source = file.read_text(encoding="utf-8")
+        source = file.read_text(encoding="utf-8-sig")  # editors of Windows put a mark before it
     except OSError as error:
         raise ConfigError(f"can not read the configuration {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

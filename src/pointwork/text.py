@@ -26,6 +26,13 @@ _STOP = """
 """
 STOP_WORDS = frozenset(_STOP.split())
 
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS = {word: n for n, word in enumerate(f"{_UNITS} seventeen eighteen nineteen".split())} | {
+    word: 10 * n for n, word in enumerate(_TENS.split(), 2)
+}
+"""English numbers that are one word, below a hundred."""
+
 _MAX_WORD = 64  # characters of a word that count; longer ones are hashes, base64, minified code
 _MAX_CACHE = 200_000  # words remembered; about 40 MB when full
 

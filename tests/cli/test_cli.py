@@ -1,6 +1,8 @@
 """The command line: what it prints, its exit codes, and how wrong input ends."""
 
 import json
+import math
+import os
 import re
 import subprocess
 import sys
@@ -133,6 +135,7 @@ def test_an_ended_budget_is_exit_code_3(cli: Any, scripted: Any, tmp_path: Path)
         (("memory", "add"), "either a text or --file"),
         (("memory", "add", "x", "--trust", "me"), "trust"),
         (("memory", "add", "--file", "/absent"), "can not read"),
+        (("memory", "explain", "x", "--tier", "low", "--tier", "topic=mid"), "give it alone"),
         (("memory", "delete"), "give --id, or any of --source"),
         (("memory", "delete", "--id", "m1", "--speaker", "Ada"), "give --id, or any of --source"),
         (("--store", "nonsense", "runs", "list"), "nonsense"),
@@ -157,6 +160,20 @@ def test_a_bad_configuration_names_line_and_key(cli: Any, tmp_path: Path) -> Non
     assert f"{path}:2: run.max_turns" in said.err
 
 
+def test_the_store_of_the_command_line_goes_before_the_configuration_s(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pointwork.toml"
+    path.write_text(f'store = "sqlite:///{tmp_path / "configured.db"}"\n')
+    config = ("--config", str(path))
+    said = ("--store", f"sqlite:///{tmp_path / 'said.db'}")
+    cli(*config, "memory", "add", "The gate opens at seven.")
+    assert cli(*config, *said, "memory", "list", "--json").json == []
+    assert len(cli(*config, "memory", "list", "--json").json) == 1
+    monkeypatch.setenv("POINTWORK_STORE", said[1])  # the configuration goes before this, as for a ``Team``
+    assert len(cli(*config, "memory", "list", "--json").json) == 1
+
+
 def test_memory_round_trip(cli: Any) -> None:
     item = cli("memory", "add", "The gate opens at seven.", "--source", "note", "--json").json["id"]
     found = cli("memory", "recall", "When does the gate open?", "--json").json
@@ -165,6 +182,44 @@ def test_memory_round_trip(cli: Any) -> None:
     assert "gate" in cli("memory", "list").out
     assert cli("memory", "delete", "--source", "note", "--json").json == {"deleted": 1}
     assert cli("memory", "recall", "gate").out.startswith("nothing fits")
+
+
+def test_memory_keeps_a_file_to_the_letter(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_bytes(b"\xef\xbb\xbfThe gate\r\nopens at\rseven.\n")
+    item = cli("memory", "add", "--file", str(tmp_path / "note.txt"), "--json").json["id"]
+    assert cli("memory", "read", item, "--json").json["text"] == "The gate\r\nopens at\rseven.\n"
+
+
+def test_memory_ingests_all_files_or_none(cli: Any, tmp_path: Path) -> None:
+    good, bad = str(tmp_path / "good.txt"), str(tmp_path / "bad.txt")
+    Path(good).write_text("The gate opens at seven.")
+    Path(bad).write_bytes(b"\xff")
+    assert cli("memory", "ingest", good, bad).code == 2
+    assert cli("memory", "list", "--json").json == []
+    Path(bad).write_text("The kiosk sells tea.")
+    ids = cli("memory", "ingest", good, bad, good, "--json").json["ids"]
+    assert [cli("memory", "read", ids[name][0]).out for name in (good, bad)] == [
+        "The gate opens at seven.\n",
+        "The kiosk sells tea.\n",
+    ]
+    assert len(cli("memory", "list", "--json").json) == 2
+
+
+def test_memory_says_what_of_a_file_is_there_already(cli: Any, tmp_path: Path) -> None:
+    """The same file again was kept twice, without a word."""
+    path = tmp_path / "guide.md"
+    path.write_text("# Harbour\nOpen from 7.\n# Staff\nAda.\n")
+    name = str(path)
+    assert cli("memory", "ingest", name).out == f"{name}: 2 items\n"
+    assert cli("memory", "ingest", name).out == f"{name}: there already, unchanged (2 items)\n"
+    path.write_text("# Harbour\nOpen from 8.\n# Staff\nAda.\n")
+    said = cli("memory", "ingest", name).out
+    assert said.startswith(f"{name}: 1 item, 1 there already, 1 of before is kept too (--replace")
+    path.write_text("# Harbour\nOpen from 9.\n# Staff\nAda.\n")
+    done = cli("memory", "ingest", name, "--replace", "--json").json
+    assert (len(done["ids"][name]), len(done["new"]), done["forgotten"]) == (2, 1, 2)
+    texts = [row["text"] for row in cli("memory", "list", "--json").json]
+    assert texts == ["# Harbour\nOpen from 9.\n", "# Staff\nAda.\n"]
 
 
 def test_memory_of_files_and_speakers(cli: Any, tmp_path: Path) -> None:
@@ -239,6 +294,33 @@ def test_no_model_server_is_a_clear_end(cli: Any, tmp_path: Path) -> None:
     assert said.code == 1
     assert "127.0.0.1:9" in said.out
     assert cli("runs", "list", "--json").json[0]["status"] == "failed"
+
+
+def test_what_a_terminal_can_not_show_is_escaped(tmp_path: Path) -> None:
+    """Half a character that a model said, or a check mark where the terminal has none, ended commands for good."""
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    said = "Half \ud83d of \U0001f600, ✓."
+    with Team(store=url, models={"worker-small": ScriptedClient([])}) as team:
+        item = team.memory.add(said, source="note:1")
+        run = team.run("What is 17% of 2340?")
+
+    def command(*arguments: str) -> bytes:
+        environment = os.environ | {"POINTWORK_STORE": url, "PYTHONIOENCODING": "cp1252"}
+        program = [sys.executable, "-m", "pointwork", *arguments]
+        done = subprocess.run(program, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert json.loads(command("memory", "read", item, "--json"))["text"] == said
+    assert b"\\ud83d" in command("memory", "list")
+    assert b"397.8" in command("runs", "show", run.run_id)
+
+
+def test_json_is_what_every_parser_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"logprobs": [-math.inf, 0.5], "value": math.nan}
+    output.print_json(value)
+    output.print_json_line(value)
+    assert capsys.readouterr().out.count("null") == 4
 
 
 @pytest.mark.model

@@ -79,7 +79,7 @@ def make_team(store: Path, kind: str, point: str) -> Team:
             import time
 
             print(json.dumps({"event": "slow"}), flush=True)
-            time.sleep(20)
+            time.sleep(120)
         return f"booked {value}"
 
     def says(value: Any, match: str) -> Step:

@@ -84,7 +84,7 @@ def writers(store: Store, client: ScriptedClient) -> Team:
 def write_with(store: Store, url: str, **model: Any) -> Result:
     settings = Settings.model_validate({"models": {"worker-small": {"model": url, "attempts": 1, **model}}})
     with Team([WRITER], settings, store=store) as team:
-        return team.run("Write a poem", budget=Budget(seconds=20))
+        return team.run("Write a poem", budget=Budget(seconds=300))
 
 
 def dies(handler: Quiet) -> None:
@@ -93,7 +93,7 @@ def dies(handler: Quiet) -> None:
 
 
 def hangs(_: Quiet) -> None:
-    threading.Event().wait(8)
+    threading.Event().wait(90)
 
 
 def floods(handler: Quiet) -> None:
@@ -147,7 +147,7 @@ def test_a_model_server_that_hangs_past_the_deadline(store: Store) -> None:
             result = team.run("Write a poem", budget=Budget(seconds=1))
     assert result.status == "budget_exhausted"
     assert "out of time" in result.missing[0]
-    assert result.cost.seconds < 6
+    assert result.cost.seconds < 60
     consistent(store)
 
 

@@ -195,11 +195,11 @@ def killed(process: "subprocess.Popen[str]") -> int:
 def test_what_a_killed_process_had_reserved_comes_back(database: Store, database_url: str) -> None:
     run = Ledger(database).open("r", Budget(tokens=100))
     child = run.child("subtask", "s")
-    holder = started(_HOLD, database_url, child.id, "0.5")
+    holder = started(_HOLD, database_url, child.id, "3")
     assert run.remaining().tokens == 56
     killed(holder)
     assert run.remaining().tokens == 56
-    time.sleep(0.6)
+    time.sleep(3.1)
     run.reserve(Amount(tokens=96), by="x")
     assert (run.spent().tokens, run.remaining().tokens) == (4, 0)
 

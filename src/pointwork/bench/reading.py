@@ -8,6 +8,8 @@ import re
 import unicodedata
 from datetime import date
 
+from pointwork.text import NUMBER_WORDS
+
 # 1,234.5 and 1 234.5 before 12,5 (a decimal comma) before 1234.5; not the 2 of "m2" or "m^2", nor the 3 of "1.2.3"
 _NUMBER = re.compile(
     r"(?<![\w^])(?<!\d[.,])(?P<minus>(?:(?<!\d\s)[-−]|\bminus\s)?)(?:[$€£¥]\s?)?"
@@ -17,22 +19,6 @@ _NUMBER = re.compile(
     r"|(?P<plain>\d+(?:\.\d+)?|\.\d+)(?:[eE](?P<power>[-+]?\d{1,3})(?!\w))?)",
     re.IGNORECASE,
 )
-_SPELLED = {
-    **{"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7},
-    **{"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15},
-    **{
-        "sixteen": 16,
-        "seventeen": 17,
-        "eighteen": 18,
-        "nineteen": 19,
-        "twenty": 20,
-        "thirty": 30,
-        "forty": 40,
-        "fifty": 50,
-    },
-    **{"sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90},
-}
-
 _MONTHS = {
     name.lower(): number
     for names in (calendar.month_name, calendar.month_abbr)
@@ -83,9 +69,9 @@ def _spelled(text: str) -> float | None:
     found: float | None = None
     at_hundred = False
     for word in re.findall(r"[a-z]+", text.lower()):
-        if word in _SPELLED:
+        if word in NUMBER_WORDS:
             joins = found is not None and (at_hundred or (found % 100 >= 20 and found % 10 == 0))
-            found = (found or 0) + _SPELLED[word] if joins else float(_SPELLED[word])
+            found = (found or 0) + NUMBER_WORDS[word] if joins else float(NUMBER_WORDS[word])
             at_hundred = False
         elif word in ("hundred", "thousand") and found is not None:
             found, at_hundred = found * (100 if word == "hundred" else 1000), True

@@ -25,8 +25,9 @@ from pointwork.cli import (
     tools,
     train,
 )
-from pointwork.cli.output import BUDGET, FAILED, USAGE, err
+from pointwork.cli.output import BUDGET, FAILED, USAGE, err, take_any_text
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
+from pointwork.settings import say_store
 
 app = typer.Typer(
     name="pointwork",
@@ -46,8 +47,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     store: Annotated[
-        str | None, typer.Option(help="SQLAlchemy URL of the store.", envvar="POINTWORK_STORE", show_envvar=True)
+        str | None,
+        typer.Option(
+            help="SQLAlchemy URL of the store; goes before the configuration's.",
+            envvar="POINTWORK_STORE",
+            show_envvar=True,
+        ),
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="Path of a pointwork.toml.", envvar="POINTWORK_CONFIG", show_envvar=True)
@@ -58,6 +65,8 @@ def options(
 ) -> None:
     """Options of all commands."""
     # every command and library call below reads the same two variables
+    source = context.get_parameter_source("store")
+    say_store(store if source is not None and source.name == "COMMANDLINE" else None)
     if store:
         os.environ["POINTWORK_STORE"] = store
     if config:
@@ -105,9 +114,12 @@ def run_app(arguments: list[str] | None = None) -> int:
     except (PointworkError, ImportError) as error:
         _say(error)
         return FAILED
+    finally:
+        say_store(None)
     return 0
 
 
 def run() -> None:
     """Entry point: run the process's command line and exit."""
+    take_any_text()
     sys.exit(run_app())

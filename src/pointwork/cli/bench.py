@@ -157,7 +157,7 @@ def report(
         _rows([(run.name, run.models, row) for run, row in totals])
     else:
         _beside(runs, against, pairs, remarks)
-    out.print(f"picture: {picture}")
+    out.print(f"picture: {picture}", markup=False)
 
 
 def _beside(runs: "list[Run]", against: str, pairs: "list[Pair]", remarks: list[str]) -> None:

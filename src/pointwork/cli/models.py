@@ -84,10 +84,11 @@ def list_(json: Json = False) -> None:
     )
     for row in rows:
         for version in row["versions"]:
-            out.print(_line(version), markup=False)
+            idle = version["state"] == "live" and version["version"] != row["serving"]
+            out.print(_line(version, f" (for {version['base']}; serves nothing now)" if idle else ""), markup=False)
 
 
-def _line(version: dict[str, Any]) -> str:
+def _line(version: dict[str, Any], note: str) -> str:
     metrics: dict[str, Any] = version["metrics"] or {}
     probe: list[dict[str, Any]] = metrics.get("probe") or []
     worst = min((one["coefficient"] for one in probe if one["coefficient"] is not None), default=None)
@@ -96,7 +97,7 @@ def _line(version: dict[str, Any]) -> str:
         said = f"; refused: {metrics['refused'][:80]}"
     numbers = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
     shown = "".join(f"; {name} {value:.3g}" for name, value in numbers.items())
-    made = f"{version['version']}  {version['state']}, from {version['parent'] or 'the base'}"
+    made = f"{version['version']}  {version['state']}{note}, from {version['parent'] or 'the base'}"
     return f"{made}, {ago(version['created'])}{said}{shown}"
 
 
@@ -122,7 +123,7 @@ def pull(
     if json:
         print_json({"path": path})
     else:
-        out.print(path)
+        out.print(path, markup=False)
 
 
 app.command(epilog="Example: [bold]pointwork models serve planner --dry-run[/bold]")(serve)

@@ -62,7 +62,7 @@ def converse(team: Team, result: dict[str, Any]) -> dict[str, Any]:
 def _choose(question: str, answers: list[str]) -> str:
     said = ""
     while said not in answers:
-        said = typer.prompt(f"{question} [{'/'.join(answers)}]")
+        said = typer.prompt(output.harmless(f"{question} [{'/'.join(answers)}]"))
     return said
 
 
@@ -117,7 +117,7 @@ def follow(events: Generator[dict[str, Any], None, None], *, quiet: bool) -> dic
                     if not quiet:
                         _event(event, working)
                         status.update(
-                            f"working on {', '.join(working.values())[:80]} …" if working else "checking …"
+                            f"working on {escape(', '.join(working.values())[:80])} …" if working else "checking …"
                         )
         except KeyboardInterrupt:
             raise Stopped(run_id) from None

@@ -85,7 +85,7 @@ def show(
         return
     draw_story(story, out, verbose=verbose)
     if plot is not None:
-        out.print(f"picture: {plot}")
+        out.print(f"picture: {plot}", markup=False)
 
 
 @app.command(epilog="Example: [bold]pointwork runs resume 019a3f[/bold]")

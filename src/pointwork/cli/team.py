@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from pointwork.agents import Team
@@ -49,5 +50,5 @@ def pull_weights(file: ModelFile = weights.SMOLLM2_135M, *, quiet: bool = False)
     with Progress(*columns, console=err) as progress:
         bar = progress.add_task(f"model {file.name}", total=None)
         path = ensure(file, progress=lambda done, total: progress.update(bar, completed=done, total=total))
-    err.print(f"[dim]model in {path}[/dim]")
+    err.print(f"[dim]model in {escape(str(path))}[/dim]")
     return str(path)
