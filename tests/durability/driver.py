@@ -61,6 +61,7 @@ def make_team(store: Path, kind: str, point: str) -> Team:
 
     @tool(
         labels=["writes"],
+        timeout=900,
         takes_key=kind == "key",
         reconcile=happened if kind == "reconcile" else None,
         needs_approval=kind == "approval",
@@ -79,7 +80,7 @@ def make_team(store: Path, kind: str, point: str) -> Team:
             import time
 
             print(json.dumps({"event": "slow"}), flush=True)
-            time.sleep(120)
+            time.sleep(600)
         return f"booked {value}"
 
     def says(value: Any, match: str) -> Step:
