@@ -100,18 +100,14 @@ class Log:
 
     def learnt(self, decision_id: str, outcome: Outcome, source: str, now: float) -> None:
         """Append an outcome, buffered."""
-        self.store.append(
-            tables.outcomes,
-            {
-                "decision_id": decision_id,
-                "created": now,
-                "quality": outcome.quality,
-                "usd": outcome.usd,
-                "seconds": outcome.seconds,
-                "error": outcome.error,
-                "source": source,
-            },
-        )
+        row: Row = {"decision_id": decision_id, "created": now, "quality": outcome.quality, "source": source}
+        told = {"usd": outcome.usd, "seconds": outcome.seconds, "error": outcome.error}
+        self.store.append(tables.outcomes, row | told)
+
+    def unsaid(self, decision_id: str, outcome: Outcome, source: str) -> bool:
+        """Whether a quality is news from this source, though others may have said the same before it."""
+        said = [row["quality"] for row in self.outcomes(decision_id) if row["source"] == source]
+        return outcome.quality not in (None, *[quality for quality in said if quality is not None][-1:])
 
     def decision(self, decision_id: str) -> Row | None:
         """A decision of this router."""

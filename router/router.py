@@ -248,7 +248,9 @@ class Router(Versioned):
                 self._link.log.outcome_fits(outcome, source)
             now = self._now()
             new = self._core.learn(pending, outcome, now)
-            if new and self._link is not None and self._link.has(decision_id):
+            if self._link is None or not self._link.has(decision_id):
+                return
+            if new or self._link.log.unsaid(decision_id, outcome, source):
                 self._link.log.learnt(decision_id, outcome, source, now)
 
     def _find(self, decision_id: str) -> Pending:

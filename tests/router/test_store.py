@@ -132,6 +132,18 @@ def test_an_outcome_said_twice_is_one_row(url: str):
     assert count == {"n": 2}
 
 
+def test_a_user_who_agrees_with_the_check_is_heard(url: str):
+    """Training trusts feedback more than checks, so a word that changes no estimate is kept too, once."""
+    router = opened(url)
+    decision = router.decide("one")
+    for source in ("check", "feedback", "feedback"):
+        router.learn(decision.id, Outcome(quality=1.0), source=source)
+    router.learn(decision.id, Outcome(usd=1e-4), source="caller")
+    flush(router)
+    rows = Store(url).rows(select(tables.outcomes).order_by(tables.outcomes.c.id))
+    assert [(row["source"], row["quality"]) for row in rows] == [("check", 1), ("feedback", 1), ("caller", None)]
+
+
 def test_replaying_the_log_gives_the_live_state(url: str):
     router = opened(url)
     live(router, 60)
