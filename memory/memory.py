@@ -43,9 +43,9 @@ class Memory:
 
     Args:
         store: an SQLAlchemy URL, an open ``Store``, or None for one in memory. What is missing is created.
-        tiers: how recall works unless told otherwise: one tier for all modules (``"low"``), module -> tier, or a
-            policy that picks them per question. None: what ``train tiers`` made live in this store, else High where
-            there is an encoder for it, else Mid.
+        tiers: how recall works unless told otherwise: one tier for all modules (``"low"``), module -> tier (one
+            that is not named keeps its default: High where there is an encoder for it, else Mid), or a policy that
+            picks them per question. None: what ``train tiers`` made live in this store, else those defaults.
         embedder: turns texts into vectors for the index; None: the static one of the package.
         encoder: reads the best candidates closely at tier High: ``minilm`` (extra ``embed``), ``static`` (none: no
             module has a High), an ``Embedder``; None or ``auto`` takes MiniLM where the extra is installed.
@@ -381,7 +381,8 @@ class Memory:
             return StaticTiers(load().spread(tiers, encoder=self._encoded is not None))
         if isinstance(tiers, Mapping):
             self._chosen(tiers, load())
-            return StaticTiers(tiers)
+            usual = load().spread(ENCODED if self._encoded else DEFAULT, encoder=self._encoded is not None)
+            return StaticTiers({**usual, **tiers})
         return tiers
 
     def _chosen(self, tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:

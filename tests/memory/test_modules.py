@@ -38,6 +38,13 @@ def test_tiers_that_are_not_there_yet_are_named() -> None:
         Memory(tiers={"filtre": "low"})
 
 
+def test_a_module_whose_tier_is_not_named_keeps_its_default() -> None:
+    memory = Memory(tiers={"topic": "low"}, encoder="static")
+    memory.add("The gate opens at seven.")
+    assert memory.recall("gate").tiers == dict.fromkeys(MODULES, "mid") | {"topic": "low"}
+    assert memory.recall("gate", tiers={"filter": "low"}).tiers == dict.fromkeys(MODULES, "mid") | {"filter": "low"}
+
+
 class Shout:
     """A module that spends."""
 
