@@ -274,18 +274,27 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(
     assert "embedded" in cli("doctor").out or "SmolLM2" in cli("doctor").out
 
 
-def test_every_command_has_help_with_an_example() -> None:
+def test_every_command_has_help_with_an_example_and_nothing_in_it_is_taken_for_markup() -> None:
     import click
     import typer
 
     from pointwork.cli.app import app
 
+    def wrong(command: Any) -> bool:
+        texts = [command.help or "", command.epilog or "", *(getattr(p, "help", "") or "" for p in command.params)]
+        tags = {tag for text in texts for tag in re.findall(r"(?<!\\)\[(/?[a-z][^\]]*)\]", text)}
+        return not command.help or "pointwork" not in (command.epilog or "") or bool(tags - {"bold", "/bold"})
+
     def walk(command: Any, path: str) -> list[str]:
         if isinstance(command, click.Group) or hasattr(command, "commands"):
             return [line for name, sub in command.commands.items() for line in walk(sub, f"{path} {name}")]
-        return [path] if not command.help or "pointwork" not in (command.epilog or "") else []
+        return [path] if wrong(command) else []
 
     assert walk(typer.main.get_command(app), "pointwork") == []
+
+
+def test_a_section_of_the_configuration_is_named_where_nothing_is_listed(cli: Any) -> None:
+    assert "make = true under [tools]" in cli("tools", "made").out
 
 
 def test_no_model_server_is_a_clear_end(cli: Any, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def pull(
 ) -> None:
     """Bring an embedded model's weights into the cache; checks what is there.
 
-    A role is given the large one by ``[models.worker-large] model = "local:large"`` in pointwork.toml.
+    A role is given the large one by model = "local:large" under \\[models.worker-large] in pointwork.toml.
     """
     from pointwork.cli.team import pull_weights
     from pointwork.models import weights

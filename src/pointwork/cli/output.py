@@ -103,7 +103,7 @@ def take_any_text() -> None:
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
     """A table, or a sentence if there is nothing in it."""
     if not rows:
-        out.print(empty)
+        out.print(empty, markup=False)
         return
     drawn = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
