@@ -51,9 +51,9 @@ def options(
     store: Annotated[
         str | None,
         typer.Option(
-            help="SQLAlchemy URL of the store; goes before the configuration's.",
+            help="SQLAlchemy URL of the store; goes before the configuration's, that before POINTWORK_STORE.",
             envvar="POINTWORK_STORE",
-            show_envvar=True,
+            show_envvar=False,
         ),
     ] = None,
     config: Annotated[
