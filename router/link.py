@@ -4,25 +4,22 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import select
-
 from pointwork.errors import UsageError
 from pointwork.router import kept, persistence
 from pointwork.router.arms import Arm
 from pointwork.router.asking import MODES
 from pointwork.router.core import Core
-from pointwork.router.log import BEFORE, Log, look_back, outcome_of, pending_of
+from pointwork.router.log import BEFORE, Log
 from pointwork.router.pending import Pending
 from pointwork.router.policies import POLICIES
 from pointwork.router.replay import take_in
+from pointwork.router.rows import look_back, outcome_of, pending_of
 from pointwork.router.settings import Settings
-from pointwork.store import Store, open_store, tables
+from pointwork.store import Store, open_store
 
-# Seconds in which a process has surely stored what it decided; decisions that a version remembers, at most.
+# Versions of older packages say when decisions were last looked for, and not which had been stored by then: what
+# was made in so many seconds before may have come after.
 LATE = 600.0
-MOST_KEPT = 10_000
-# Ids in one query.
-AT_ONCE = 500
 
 
 class Link:
@@ -32,10 +29,10 @@ class Link:
         store: URL or open store. router: the name.
 
     Attributes:
-        log: the rows. cursor: newest outcome row taken in; synced: when decisions were last looked for;
-        seen: the newest that were made or taken in here, and when they were made: a process stores some time
-        after it has decided, so the last ``LATE`` seconds before ``synced`` are looked through again;
-        floor: but nothing that was made until then;
+        log: the rows. cursor: newest outcome row taken in;
+        arrived: number of the newest decision taken in: the store counts them as they are stored, which may be long
+        after they were made;
+        seen: ids of decisions that were made or taken in here and may have a higher one;
         doubtful: decisions out of a file, which the store may not have;
         version, promotion: the live one that was last looked at, and the one whose promotion it comes from, 0 if
         none.
@@ -43,32 +40,28 @@ class Link:
 
     def __init__(self, store: str | Store, router: str) -> None:
         self.log = Log(open_store(store), router)
-        self.cursor = 0
-        self.synced = self.floor = BEFORE
-        self.seen: dict[str, float] = {}
+        self.cursor, self.arrived = 0, BEFORE
+        self.seen: set[str] = set()
         self.doubtful: set[str] = set()
         self.version = self.promotion = 0
 
-    def at_the_end(self, now: float) -> None:
+    def at_the_end(self) -> None:
         """Nothing that the store holds already shall be learnt."""
-        self.cursor, self.synced, self.floor = self.log.tail(), now, now
+        self.cursor, self.arrived = self.log.tail()
         self.version, self.promotion = self.log.head()
 
     def place(self) -> dict[str, Any]:
         """Where it is in the log, to be kept with a version of the core."""
-        newest = sorted(self.seen.items(), key=lambda item: item[1])[-MOST_KEPT:]
-        floor = self.floor if len(newest) == len(self.seen) else newest[0][1]
-        return {"cursor": self.cursor, "synced": self.synced, "seen": dict(newest), "floor": floor}
+        return {"cursor": self.cursor, "arrived": self.arrived, "seen": sorted(self.seen)}
 
     def resume(self, place: Mapping[str, Any]) -> None:
         """Go on in the log from where a version of the core was."""
-        self.cursor, self.synced = int(place["cursor"]), float(place["synced"])
-        # versions of older packages do not say what they had seen
-        self.seen, self.floor = dict(place.get("seen", {})), float(place.get("floor", self.synced))
-
-    @property
-    def _since(self) -> float:
-        return max(self.floor, self.synced - LATE)
+        self.cursor, self.seen = int(place["cursor"]), set(place.get("seen", ()))
+        self.arrived = int(place.get("arrived", BEFORE))
+        if "arrived" not in place:
+            synced = float(place["synced"])
+            # the oldest of them do not say what they had seen
+            self.seen |= self.log.made_until(max(float(place.get("floor", synced)), synced - LATE))
 
     def has(self, decision_id: str) -> bool:
         """Whether the store has a decision: no outcome of another can be kept there."""
@@ -85,8 +78,8 @@ class Link:
         if row is None or pending is None:
             return None
         pending.flying = False
-        if pending.created > self._since and decision_id not in self.seen:  # made by another
-            self.seen[decision_id] = pending.created
+        if (row["number"] or 0) > self.arrived and decision_id not in self.seen:  # made by another
+            self.seen.add(decision_id)
             look_back(row, core)
             core.note(decision_id, pending, pending.created)
         rows = self.log.outcomes(decision_id)
@@ -103,29 +96,16 @@ class Link:
                 core.learn(pending, outcome_of(row), row["created"])
         return pending
 
-    def sync(self, core: Core, now: float) -> int:
+    def sync(self, core: Core) -> int:
         """Take in what is new. Returns how many rows were."""
-        newer = [row for row in self.log.decisions_after(self.synced) if row["id"] not in self.seen]
-        decisions = [*self._stored_late(), *newer]
+        stored = self.log.stored_after(self.arrived)
+        decisions = self.log.named([name for name in stored if name not in self.seen])
         outcomes = self.log.outcomes_after(self.cursor)
         new = take_in(core, decisions, outcomes, lambda decision_id: self.fetch(core, decision_id))
-        self.seen |= {row["id"]: float(row["created"]) for row in decisions}
-        self.synced = now if not newer else max(now, float(newer[-1]["created"]))
-        since = self._since
-        self.seen = {name: created for name, created in self.seen.items() if created > since}
+        self.arrived = max(self.arrived, 0, *stored.values())
+        self.seen -= stored.keys()
         self.cursor = int(outcomes[-1]["id"]) if outcomes else self.cursor
         return new
-
-    def _stored_late(self) -> list[dict[str, Any]]:
-        """Decisions made before they were last looked for, but not in the store then."""
-        table = tables.decisions
-        mine = (table.c.router == self.log.router, table.c.created > self._since, table.c.created <= self.synced)
-        made = self.log.store.rows(select(table.c.id).where(*mine))  # without what they hold: most are known
-        late = [row["id"] for row in made if row["id"] not in self.seen]
-        rows: list[dict[str, Any]] = []
-        for start in range(0, len(late), AT_ONCE):
-            rows += self.log.store.rows(select(table).where(table.c.id.in_(late[start : start + AT_ONCE])))
-        return sorted(rows, key=lambda row: (row["created"], row["clock"]))
 
 
 def as_kept(store: str | Store, router: str) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """A router's rows in the store: decisions, outcomes, versions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import orjson
 from sqlalchemy import Connection, Executable, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -13,21 +11,20 @@ from sqlalchemy.exc import IntegrityError
 from pointwork.errors import StoreError
 from pointwork.router.asking import Judged
 from pointwork.router.core import Core
-from pointwork.router.decisions import MOST, Decision, Outcome
+from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy
 from pointwork.store import Store, new_id, tables
 from pointwork.store.types import JsonText
 
-Array = npt.NDArray[np.float64]
 Row = dict[str, Any]
 
 # Newest versions that are kept.
 KEPT = 8
-# Earlier than any decision: a log may count its seconds from 0.
-BEFORE = -1.0
-# Load, latency, success and remaining budget where a log does not say.
-UNKNOWN_STATE = (0.0, 0.33, 0.5, 1.0)
+# Ids in one query.
+AT_ONCE = 500
+# The number from which all decisions are new, those also that were stored before decisions had numbers.
+BEFORE = -1
 
 
 class Log:
@@ -119,14 +116,39 @@ class Log:
         table = tables.outcomes
         return self.store.rows(select(table).where(table.c.decision_id == decision_id).order_by(table.c.id))
 
-    def decisions_after(self, created: float) -> list[Row]:
-        """Decisions of this router made after a time, oldest first."""
+    def decisions(self) -> list[Row]:
+        """All decisions of this router, in the order they were made."""
         table = tables.decisions
-        return self.store.rows(
-            select(table)
-            .where(table.c.router == self.router, table.c.created > created)
-            .order_by(table.c.created, table.c.clock)
-        )
+        mine = table.c.router == self.router
+        return self.store.rows(select(table).where(mine).order_by(table.c.created, table.c.clock))
+
+    def stored_after(self, number: int) -> dict[str, int]:
+        """Decisions of this router that were stored after the one of this number, with theirs.
+
+        When they were made says nothing about it: others write theirs in batches, or were suspended. Those without
+        a number, of an older package, have 0.
+        """
+        table = tables.decisions
+        query = select(table.c.id, table.c.number).where(table.c.router == self.router)
+        if number > BEFORE:
+            # not `router =`: SQLite would begin with all of the router's decisions, to find a handful of new ones
+            mine = table.c.router.concat("") == self.router
+            query = select(table.c.id, table.c.number).where(table.c.number > number, mine)
+        return {row["id"]: row["number"] or 0 for row in self.store.rows(query)}
+
+    def named(self, ids: Sequence[str]) -> list[Row]:
+        """Decisions by id, in the order they were made."""
+        table = tables.decisions
+        rows: list[Row] = []
+        for start in range(0, len(ids), AT_ONCE):
+            rows += self.store.rows(select(table).where(table.c.id.in_(ids[start : start + AT_ONCE])))
+        return sorted(rows, key=lambda row: (row["created"], row["clock"]))
+
+    def made_until(self, created: float) -> set[str]:
+        """Ids of this router's decisions that were made until a time."""
+        table = tables.decisions
+        mine = (table.c.router == self.router, table.c.created <= created)
+        return {row["id"] for row in self.store.rows(select(table.c.id).where(*mine))}
 
     def decisions_of(self, run_id: str) -> list[str]:
         """Ids of this router's decisions for a run, in order."""
@@ -153,10 +175,13 @@ class Log:
         ours = exists().where(decisions.c.id == outcomes.c.decision_id, decisions.c.router == self.router)
         return self.store.rows(select(outcomes).where(outcomes.c.id > cursor, ours).order_by(outcomes.c.id))
 
-    def tail(self) -> int:
-        """Row id of the newest outcome of any router, 0 when there is none."""
-        row = self.store.row(select(func.max(tables.outcomes.c.id).label("newest")))
-        return 0 if row is None or row["newest"] is None else int(row["newest"])
+    def tail(self) -> tuple[int, int]:
+        """Numbers of the newest outcome and the newest decision of any router, 0 where there is none."""
+        columns = (tables.outcomes.c.id, tables.decisions.c.number)
+        outcome, decision = (
+            self.store.rows(select(func.max(column).label("n")))[0]["n"] or 0 for column in columns
+        )
+        return outcome, decision
 
     def live(self) -> Row | None:
         """The live version of this router."""
@@ -321,71 +346,3 @@ def _json(value: Row | dict[str, dict[str, float | str]] | dict[str, float]) -> 
         return value
     # what is not a number becomes null, and no value here is None
     return value if "null" in text or text.startswith('{"$') else JsonText(text)
-
-
-def outcome_of(row: Mapping[str, Any]) -> Outcome:
-    """An outcome from its row; what is beyond all sense, of an older package or another program, is cut off."""
-    usd, seconds = (None if row[name] is None else min(row[name], MOST) for name in ("usd", "seconds"))
-    return Outcome(row["quality"], usd, seconds, row["error"])
-
-
-def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
-    """What must be kept of a logged decision.
-
-    The context is put together from the log; where the log has features of another version, from the text.
-    None: the arm is not known here, or the context can not be put together.
-    """
-    slot = core.slots.get(row["arm"])
-    if slot is None:
-        return None
-    context: Mapping[str, Any] = row["context"]
-    scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
-    inner: list[float] = context.get("text") or []
-    given = len(inner) if str(row["features_version"]).startswith("given") else None
-    if given == 0 or (given is None and not row["text"] and row["features_version"] == "none"):
-        return None
-    if core.features is None:
-        core.prepare(given)
-    features = core.features
-    assert features is not None
-    if row["features_version"] == features.version and len(inner) == features.inner:
-        vector = np.array(inner, np.float64)
-    elif row["text"] and features.embedder is not None:
-        vector = features.of_text(row["text"])
-    else:
-        return None
-    # logs of other routers come without the arms' state and without scores
-    state = np.array([context.get("arms", {}).get(row["arm"], UNKNOWN_STATE)], np.float64)
-    prior = core.estimates.prior[slot].tolist()
-    expected = core.arms[slot].expected_usd
-    mine: dict[str, Any] = {"mean": prior[0], "log_cost": prior[1], "log_seconds": prior[2], "cost": expected}
-    mine |= scores.get(row["arm"], {})
-    return Pending(
-        slot=slot,
-        clock=int(row["clock"]),
-        created=float(row["created"]),
-        context=features.contexts(vector, state)[0],
-        mean=float(mine["mean"]),
-        log_cost=float(mine["log_cost"]),
-        log_seconds=float(mine["log_seconds"]),
-        width=float(mine.get("width", 0.0)),
-        ignorance=float(mine.get("ignorance", 1.0)),
-        unsure=float(mine.get("unsure", 1.0)),
-        charged=float(mine["cost"]),
-        expected_usd=float(mine.get("expected_usd", "nan")),
-    )
-
-
-def look_back(row: Mapping[str, Any], core: Core) -> None:
-    """Let the pacer see a logged decision as it was seen when it was made."""
-    scores: Mapping[str, Mapping[str, Any]] = row["scores"] or {}
-    known = [name for name in scores if name in core.slots and "score" in scores[name]]
-    if not known:
-        return
-    value = np.array([float(scores[name]["score"]) + float(scores[name]["price"]) for name in known])
-    cost = np.array([float(scores[name]["cost"]) for name in known])
-    core.pacer.look(value, cost, np.array([core.slots[name] for name in known], np.intp))
-    if core.pacer.budget is not None:
-        rate = float(scores[known[0]].get("price_weight", 0.0)) / core.pacer.budget
-        if abs(rate - core.pacer.rate) > 1e-9 * max(rate, core.pacer.rate):
-            core.pacer.rate, core.pacer.solved = rate, core.pacer.seen

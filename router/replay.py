@@ -5,8 +5,8 @@ from typing import Any
 
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
-from pointwork.router.log import look_back, outcome_of, pending_of
 from pointwork.router.pending import Pending
+from pointwork.router.rows import look_back, outcome_of, pending_of
 
 Row = Mapping[str, Any]
 

@@ -205,7 +205,7 @@ class Router(Versioned):
                 self._link.log.decided(
                     self._core, judged, decision, pending, own, text=text, run_id=run_id, subtask=subtask
                 )
-                self._link.seen[decision.id] = now
+                self._link.seen.add(decision.id)
                 pending.decision = None  # the store has it
             if self._core.ledger.full():
                 self._forget()
@@ -272,7 +272,7 @@ class Router(Versioned):
             return 0
         with self._lock:
             self._follow(self._link)
-            return self._link.sync(self._core, self._now())
+            return self._link.sync(self._core)
 
     def add_arm(self, arm: Arm) -> None:
         """Add an arm; what it is worth is first guessed from arms of like price and description.
@@ -338,7 +338,7 @@ class Router(Versioned):
         router._ask = Ask(**meta["extra"].get("ask", {}))
         if store is not None:
             link = router._open(store)
-            link.at_the_end(router._now())
+            link.at_the_end()
             link.doubtful = set(core.ledger.by_id)
         return router
 

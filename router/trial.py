@@ -15,10 +15,11 @@ from pointwork.router import offline, persistence
 from pointwork.router.asking import Ask, asked_over
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
-from pointwork.router.log import BEFORE, UNKNOWN_STATE, Log, outcome_of
+from pointwork.router.log import Log
 from pointwork.router.offline import Logged, Report, Verdict
 from pointwork.router.policies import Policy, make
 from pointwork.router.replay import take_in
+from pointwork.router.rows import UNKNOWN_STATE, outcome_of
 
 Array = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -70,8 +71,9 @@ def run_trial(
     new, old = (_probabilities(core, judged, names, ask) for core in cores)
     report = offline.evaluate(logged, new)
     verdict = offline.compare(logged, new, old)
-    last = newer[0]["created"] - 1e-6 if newer else 0.0
-    extra = {"cursor": 0 if not older else _last(outcomes, known), "synced": last, "ask": asdict(ask)}
+    # halves by time are no halves by number: what was learnt from and has a higher one is in the candidate's ledger
+    arrived = min((row["number"] or 0 for row in newer), default=0) - 1
+    extra = {"cursor": 0 if not older else _last(outcomes, known), "arrived": arrived, "ask": asdict(ask)}
     state = persistence.dump(cores[0], extra)
     return Trial(cores[0].policy.name, len(older), len(judged), report, verdict, state)
 
@@ -140,7 +142,7 @@ def chances(row: Row) -> dict[str, float] | None:
 def _halves(log: Log, train: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     if not 0.0 <= train < 1.0:
         raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
-    decisions = log.decisions_after(BEFORE)
+    decisions = log.decisions()
     if not decisions:
         raise UsageError(f"router {log.router!r} has logged no decisions to replay")
     split = int(train * len(decisions))

@@ -1,10 +1,14 @@
 """Routers of several processes on one store, on both databases."""
 
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event, select, update
 
-from pointwork.router import Arm, Outcome, Router, link, persistence
+from pointwork.portable import export_decisions, import_decisions
+from pointwork.router import Arm, Outcome, Router, persistence
 from pointwork.store import Store, tables
 
 ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
@@ -102,16 +106,124 @@ def test_an_outcome_of_a_decision_that_was_stored_late_charges_it_too(database_u
     assert router.sync() == 0
 
 
-def test_a_version_remembers_no_more_decisions_than_it_should(database_url: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(link, "MOST_KEPT", 5)
-    store = Store(database_url)
-    router = Router(ARMS, budget_per_request=1e-3, store=store)
-    for number in range(20):
-        router.decide(f"text {number}")
+def test_a_decision_that_is_stored_hours_late_counts_once(database_url: str):
+    """Its process was suspended, or wrote late: when it was made says nothing about when it came."""
+    now = [1e9]
+    stores = [Store(database_url) for _ in range(2)]
+    router, other = (
+        Router(ARMS, budget_per_request=1e-3, store=store, time_source=lambda: now[0]) for store in stores
+    )
+    late = [other.decide(f"text {number}", ["large"]).id for number in range(3)]
+    other.learn(late[0], Outcome(0.5, 4e-3))
+    now[0] += 30_000
+    for number in range(5):
+        router.decide(f"own {number}", ["large"])
+    router.sync()
     router.checkpoint()
-    again = Router(ARMS, budget_per_request=1e-3, store=Store(database_url))
-    assert (again.clock, debt_of(again)) == (20, debt_of(router))
+    before, now[0] = debt_of(router), now[0] + 30_000
+    stores[1].flush()
+    assert router.sync() == 4
+    assert debt_of(router) > before + 4
+    assert router.show()[1]["graded"] == 1
+    assert router.sync() == 0
+    again = Router(ARMS, budget_per_request=1e-3, store=Store(database_url))  # from the version of before
+    assert debt_of(again) == pytest.approx(debt_of(router))
+    router.checkpoint()
+    again = Router(ARMS, budget_per_request=1e-3, store=Store(database_url))  # from the version of after
+    assert debt_of(again) == debt_of(router)
     assert again.sync() == 0
+
+
+@pytest.mark.parametrize("way", ["flush", "import"])
+def test_a_decision_that_another_process_is_still_storing_is_not_passed_over(
+    database_url: str, way: str, tmp_path: Path
+):
+    """On PostgreSQL a row has its number before it shows: one with a higher number must not show before it."""
+    stores = [Store(database_url) for _ in range(3)]
+    router, other = (Router(ARMS, store=store) for store in stores[:2])
+    first = router.decide("text").id
+    lines = tmp_path / "lines.jsonl"
+    lines.write_bytes(b"".join(export_decisions(stores[0])).replace(first.encode(), b"imported"))
+    (row,) = stores[0].rows(select(tables.decisions))
+    del row["number"]
+    router.sync()
+    if way == "flush":
+        other.decide("text")
+        later = threading.Thread(target=stores[1].flush)
+    else:
+        later = threading.Thread(target=import_decisions, args=(stores[1], lines))
+    with stores[2].write() as connection:
+        stores[2].insert(
+            connection, tables.decisions, {**row, "id": "slow"}
+        )  # it has its number, but does not show yet
+        later.start()
+        later.join(0.5)
+        seen = router.sync()
+    later.join()
+    assert seen + router.sync() == 2
+
+
+def test_to_look_for_new_decisions_is_not_to_read_the_log(tmp_path: Path):
+    store = Store(f"sqlite:///{tmp_path / 'router.db'}")
+    router = Router(ARMS, store=store)
+    router.decide("text")
+    asked: list[tuple[str, Any]] = []
+    engine = store._database.engine  # pyright: ignore[reportPrivateUsage]
+    with store.write() as connection:
+        event.listen(engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+        router.sync()
+        (found,) = [call for call in asked if call[0].startswith("SELECT decisions.")]
+        plan = str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {found[0]}", found[1]).all())
+    assert "SEARCH decisions USING INDEX ix_decisions_number (number>?)" in plan
+
+
+def test_a_candidate_goes_on_with_all_that_it_was_not_taught(database_url: str):
+    """It learns from what was made first, which is not what was stored first."""
+    now = [1e9]
+    stores = [Store(database_url) for _ in range(2)]
+    router, other = (Router(ARMS, store=store, time_source=lambda: now[0]) for store in stores)
+    for number in range(12):
+        one = other if number % 3 == 1 else router  # the other stores its own at the end
+        one.learn(one.decide(f"text {number}").id, Outcome(0.5, 1e-3))
+        now[0] += 1000
+    router.sync()
+    stores[1].flush()
+    for train in (0.0, 0.5, 0.9):
+        trial = router.replay("thompson", train=train)
+        tie = router._link  # pyright: ignore[reportPrivateUsage]
+        assert tie is not None
+        tie.log.propose(trial.state, trial.policy, trial.trained, now[0], {})
+        router.sync()
+        assert router.policy.name == "thompson"
+        assert router._core.pacer.seen == 12  # pyright: ignore[reportPrivateUsage]
+        assert sum(row["graded"] for row in router.show()) == 12
+
+
+def test_a_version_of_an_older_package_goes_on_where_it_was(database_url: str):
+    """Those say when they last looked, and what they had seen of the ten minutes before."""
+    now = [1e9]
+    stores = [Store(database_url) for _ in range(2)]
+    router, other = (
+        Router(ARMS, budget_per_request=1e-3, store=store, time_source=lambda: now[0]) for store in stores
+    )
+    router.decide("long ago", ["large"])
+    late, now[0] = other.decide("stored late", ["large"]).id, now[0] + 1000
+    newest = router.decide("newest", ["large"])
+    router.sync()
+    core, tie = router._core, router._link  # pyright: ignore[reportPrivateUsage]
+    assert tie is not None
+    place = {"cursor": tie.cursor, "synced": now[0], "floor": 0.0, "seen": {newest.id: now[0]}, "ask": {}}
+    state = persistence.dump(core, place, flying_only=True)
+    assert tie.log.publish(state, core, now[0], {}, tie.log.head()[0])
+    with stores[0].write() as connection:
+        connection.execute(update(tables.decisions).values(number=None))
+    again = Router(ARMS, budget_per_request=1e-3, store=Store(database_url), time_source=lambda: now[0])
+    assert debt_of(again) == debt_of(router)
+    before, now[0] = debt_of(again), now[0] + 1000
+    stores[1].flush()
+    assert [again.sync(), again.sync()] == [1, 0]
+    assert debt_of(again) > before
+    again.learn(late, Outcome(0.5, 1e-3))
 
 
 def test_a_promotion_elsewhere_does_not_lose_what_was_decided_here(database_url: str):

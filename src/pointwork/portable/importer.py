@@ -157,6 +157,7 @@ class Importer:
             for prepared in new:
                 for name, rows in prepared.rows.items():
                     tables.setdefault(name, []).extend(rows)
+            self._store.number_in_turn(connection)
             try:
                 for name, rows in tables.items():
                     if rows:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import JSON, Column, Insert, Integer, Table, TypeDecorator, insert
 
 from pointwork.store import tables
+from pointwork.store.prepared import computed
 
 Row = dict[str, Any]
 
@@ -72,7 +73,7 @@ def expect(value: Any, kind: type, field: str) -> Any:
 
 def is_serial(column: Column[Any]) -> bool:
     """Whether the database numbers this column itself: such ids are given anew in each store."""
-    return column.primary_key and isinstance(column.type, Integer)
+    return computed(column) or (column.primary_key and isinstance(column.type, Integer))
 
 
 class Field(NamedTuple):

@@ -21,6 +21,9 @@ ROWS = 256
 CHARACTERS = 4_000_000
 SECONDS = 2.0
 
+# Routers read on from the newest rows of these that they have seen.
+NUMBERED_IN_TURN = (tables.decisions.name, tables.outcomes.name)
+
 # Parents before children, so that foreign keys hold when rows of several tables are written together.
 _ORDER = {name: i for i, name in enumerate(t.name for t in tables.metadata.sorted_tables)}
 
@@ -217,7 +220,7 @@ class Buffer:
 
     def _insert(self, connection: Connection, rows: Iterable[_Item]) -> None:
         for inserter, batch in groupby(rows, key=lambda item: item[0]):
-            if inserter.table is tables.outcomes:  # routers read on from the newest that they have seen
+            if inserter.table.name in NUMBERED_IN_TURN:
                 self._database.number_in_turn(connection)
             inserter.insert(connection, [parameters for _, parameters in batch])
 

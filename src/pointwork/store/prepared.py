@@ -45,6 +45,11 @@ class Prepared:
         return connection.exec_driver_sql(self.sql, self.parameters(given))
 
 
+def computed(column: Column[Any]) -> bool:
+    """Whether the database computes its value, so that no row brings one."""
+    return bool(getattr(column.default, "is_clause_element", False))
+
+
 class _Field:
     """A column of an INSERT: what it is called, what it needs, how values are turned into what the driver takes."""
 
@@ -69,7 +74,11 @@ class Inserter:
 
     def __init__(self, table: Table, dialect: Dialect, *, numbered: bool) -> None:
         self.table = table
-        given = [column for column in table.columns if numbered or column is not table.autoincrement_column]
+        given = [
+            column
+            for column in table.columns
+            if (numbered or column is not table.autoincrement_column) and not computed(column)
+        ]
         self._columns = [_Field(column, dialect) for column in given]
         self._names = {column.name for column in given}
         self._statement = Prepared(insert(table).inline(), dialect, [column.name for column in given])

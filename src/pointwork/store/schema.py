@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 from pointwork.errors import StoreError
 from pointwork.store.engine import Database
 
-HEAD = "0011"
+HEAD = "0012"
 
 # Alembic's ``op`` is one per process: two stores opened at once in two threads would write into each other.
 _upgrading = threading.Lock()

@@ -141,6 +141,13 @@ class Store:
         """
         self._buffer.insert(connection, table, rows)
 
+    def number_in_turn(self, connection: Connection) -> None:
+        """Before decisions or outcomes are inserted in a transaction of ``write`` by other means than ``insert``.
+
+        Until its end no other transaction numbers such rows: readers go on from the newest that they have seen.
+        """
+        self._database.number_in_turn(connection)
+
     def append(self, table: Table, *rows: Mapping[str, Any]) -> None:
         """Buffer rows that need not be durable before the next ``flush`` or ``write``.
 

@@ -7,7 +7,7 @@ A store is migrated while older processes may still have it open: a migration ad
 yesterday's package reads or writes.
 """
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, LargeBinary, Table, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, Index, LargeBinary, Table, UniqueConstraint, text
 
 from pointwork.store.memory_tables import (
     fact_sources,
@@ -115,6 +115,9 @@ decisions = Table(
     Column("propensity", Number, nullable=False),
     Column("propensities", Json(), nullable=False),
     Column("scores", Json(), nullable=False),  # {arm: {mean, bonus, cost, latency, score, ...}}
+    # in the order they were stored, whoever made them when; None: by an older package. Not given by who inserts one
+    Column("number", Whole, default=text("(SELECT coalesce(max(number), 0) + 1 FROM decisions)")),
+    Index(None, "number"),
     Index(None, "run_id"),
     Index(None, "router", "clock"),
     Index(None, "router", "created"),
