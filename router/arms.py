@@ -74,8 +74,12 @@ class Arm:
     @property
     def expected_usd(self) -> float:
         """US dollars of a typical call, by price and expected tokens."""
+        return self.usd_at(self.usd_per_mtok)
+
+    def usd_at(self, prices: tuple[float, float]) -> float:
+        """US dollars of a typical call, if a million prompt and a million completion tokens cost this."""
         tokens = self.expected_tokens or EXPECTED_TOKENS
-        return sum(price * count for price, count in zip(self.usd_per_mtok, tokens, strict=True)) / 1e6
+        return sum(price * count for price, count in zip(prices, tokens, strict=True)) / 1e6
 
     @property
     def words(self) -> str:

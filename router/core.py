@@ -19,7 +19,7 @@ from pointwork.router.arms import Arm
 from pointwork.router.asking import Ask, Judged, capped
 from pointwork.router.decisions import Decision, Outcome, new_decision_id
 from pointwork.router.drift import Drift
-from pointwork.router.estimates import Estimates, Sheet, log_cost
+from pointwork.router.estimates import Estimates, Sheet
 from pointwork.router.features import Features
 from pointwork.router.health import Health
 from pointwork.router.inputs import checked_names
@@ -95,7 +95,6 @@ class Core:
         """Bring what is derived from the list of arms up to date."""
         self.all_slots: Slots = np.flatnonzero(np.array(self.active))
         self.all_names = self._names(self.all_slots)
-        self.expected_usd = [arm.expected_usd for arm in self.arms]  # each decision asks for one
         self._everyone = len(self.all_slots) == len(self.arms)
         self._sheet = None
         self._vectors = np.asarray(self.embedder.embed([arm.words for arm in self.arms]), np.float64)
@@ -301,7 +300,7 @@ class Core:
             None,
             True,
             decision,
-            self.expected_usd[slot],
+            self.arms[slot].usd_per_mtok,
         )
         self.note(decision.id, pending, now)
         return decision, pending
@@ -375,12 +374,11 @@ class Core:
         self.arms_changed()
 
     def reprice(self, arm: Arm) -> None:
-        """Take over new properties of a known arm; where its price changed, predicted costs follow at once."""
+        """Take over new properties of a known arm; predicted costs follow its price and what is expected of it."""
         slot = self.slots[arm.name]
-        before, self.expected_usd[slot] = self.expected_usd[slot], arm.expected_usd
-        self.arms[slot] = arm
-        if self._estimates is not None:  # not put there anew: it has followed what was learnt of changes
-            self._estimates.prior[slot, 1] += log_cost(arm.expected_usd) - log_cost(before)
+        before, self.arms[slot] = self.arms[slot], arm
+        if self._estimates is not None and self.features is not None:
+            self._estimates.reprice(slot, before, arm, self.features.bias)
 
     def retire_arm(self, name: str) -> None:
         """Choose this arm no more; its pending outcomes are still learnt.

@@ -15,7 +15,7 @@ from pointwork.router.arms import Arm
 from pointwork.router.decisions import COLUMNS
 from pointwork.router.features import STATE
 from pointwork.router.policies.base import View
-from pointwork.router.regression import COSTS, QUALITY, Regression
+from pointwork.router.regression import COSTS, HEADS, QUALITY, Regression
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
@@ -228,6 +228,33 @@ class Estimates:
         if kind == 1:
             total, mass, since = self.smear_sums[slot]
             self.smear_sums[slot] = [total * keep, mass * keep, since]
+
+    def reprice(self, slot: int, before: Arm, arm: Arm, bias: float) -> None:
+        """An arm has another price, or other tokens or seconds are expected of it.
+
+        What is predicted follows the price at once. It follows the expectation as far as nothing was seen: what
+        calls did cost, they cost whatever was expected of them.
+
+        Args:
+            slot: of the arm. before, arm: as it was and as it is. bias: first entry of every context.
+        """
+        expected = log_cost(arm.usd_at(before.usd_per_mtok))
+        self._expect(slot, 1, expected - log_cost(before.expected_usd), bias)
+        self._expect(slot, 2, log_seconds(arm.expected_seconds) - log_seconds(before.expected_seconds), bias)
+        # not put there anew: it has followed what was learnt of changes
+        self.prior[slot, 1] += log_cost(arm.expected_usd) - expected
+
+    def _expect(self, slot: int, head: int, by: float, bias: float) -> None:
+        """Move a prior mean and leave what was observed where it is: its residuals are ``by`` less."""
+        if not by:
+            return
+        self.prior[slot, head] += by
+        regression, block = self.regression, HEADS[head]
+        seen = regression.gram[slot, block, 0] / bias  # Σγ x
+        moments = regression.moments[slot, head]
+        regression.squares[slot, head] += by * (by * regression.mass[slot, block] - 2.0 * moments[0] / bias)
+        moments -= by * seen
+        regression.weights[slot, head] -= by * (regression.inverse[slot, block] @ seen)
 
     def refresh(self, clock: float) -> None:
         """Move all regressions to this time and invert exactly."""

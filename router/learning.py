@@ -49,9 +49,9 @@ def learn(core: "Core", pending: Pending, outcome: Outcome, now: float) -> bool:
 def _logs(core: "Core", pending: Pending, outcome: Outcome) -> tuple[float, float]:
     """Log cost and log seconds; what was paid at another price as if it had been paid at the arm's price of now."""
     cost, seconds = logs_of(pending, outcome)
-    then, now = pending.expected_usd, core.expected_usd[pending.slot]
-    if then != now and not math.isnan(then):
-        cost += log_cost(now) - log_cost(then)
+    then, arm = pending.prices, core.arms[pending.slot]
+    if then is not None and then != arm.usd_per_mtok:
+        cost += log_cost(arm.expected_usd) - log_cost(arm.usd_at(then))
     return cost, seconds
 
 

@@ -14,6 +14,7 @@ from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy
+from pointwork.router.rows import PRICES
 from pointwork.store import Store, new_id, tables
 from pointwork.store.types import JsonText
 
@@ -318,8 +319,9 @@ def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending, own: 
     """The row of a decision, from what does not change any more."""
     names, propensities = list(judged.names), decision.propensities
     scores: dict[str, dict[str, float | str]] = {name: dict(row) for name, row in decision.scores.items()}
-    numbers = ("width", "ignorance", "unsure", "expected_usd")
-    scores[decision.arm].update({name: getattr(pending, name) for name in numbers})
+    chosen = scores[decision.arm]
+    chosen.update({name: getattr(pending, name) for name in ("width", "ignorance", "unsure")})
+    chosen.update(zip(PRICES, pending.prices or (), strict=False))
     context: Row = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
     ask = {mode: float(value) for mode, value in own.items() if value is not None}
     if ask:

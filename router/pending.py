@@ -30,7 +30,7 @@ class Pending:
         outcome: all that is known so far, None before the first.
         flying: counts as load.
         decision: as handed out, or None when it came from a file or the store.
-        expected_usd: of the arm at its price of then; NaN: not known.
+        prices: of the arm then, US dollars per million prompt and completion tokens; None: not known.
     """
 
     slot: int
@@ -47,7 +47,7 @@ class Pending:
     outcome: Outcome | None = None
     flying: bool = True
     decision: Decision | None = None
-    expected_usd: float = math.nan
+    prices: tuple[float, float] | None = None
 
 
 class Ledger:
@@ -112,7 +112,7 @@ class Ledger:
             "contexts": np.array([p.context for p in records], np.float64),
             "outcomes": np.array(outcomes, np.float64).reshape(len(records), 5),
             "errors": np.array(errors, dtype=np.str_),
-            "expected": np.array([p.expected_usd for p in records], np.float64),
+            "prices": np.array([p.prices or _UNKNOWN for p in records], np.float64).reshape(len(records), 2),
         }
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
@@ -120,9 +120,9 @@ class Ledger:
         self.by_id.clear()
         self._flights.clear()
         # states of older packages lack the last
-        state = {"expected": np.full(len(state["ids"]), np.nan), **state}
-        names = ("ids", "numbers", "contexts", "outcomes", "errors", "expected")
-        for decision_id, numbers, context, outcome, error, expected in zip(*map(state.get, names), strict=True):
+        state = {"prices": np.full((len(state["ids"]), 2), np.nan), **state}
+        names = ("ids", "numbers", "contexts", "outcomes", "errors", "prices")
+        for decision_id, numbers, context, outcome, error, prices in zip(*map(state.get, names), strict=True):
             slot, clock, created, flying, *floats = (float(n) for n in numbers)
             pending = Pending(
                 slot=int(slot),
@@ -131,12 +131,13 @@ class Ledger:
                 context=np.asarray(context, np.float64),
                 outcome=_outcome([float(n) for n in outcome], str(error)),
                 flying=bool(flying),
-                expected_usd=float(expected),
+                prices=prices_of(*(float(price) for price in prices)),
                 **dict(zip(_FLOATS, floats, strict=True)),
             )
             self.put(str(decision_id), pending)
 
 
+_UNKNOWN = (math.nan, math.nan)
 _FLOATS = ("mean", "log_cost", "log_seconds", "width", "ignorance", "unsure", "charged")
 
 
@@ -153,6 +154,11 @@ def _outcome(numbers: list[float], error: str) -> Outcome | None:
         return None
     quality, usd, seconds = (None if np.isnan(value) else value for value in values)
     return Outcome(quality, usd, seconds, error if failed else None)
+
+
+def prices_of(prompt: float, completion: float) -> tuple[float, float] | None:
+    """Prices as they were kept, with NaN for what is not known."""
+    return None if math.isnan(prompt + completion) else (prompt, completion)
 
 
 def logs_of(pending: Pending, outcome: Outcome) -> tuple[float, float]:

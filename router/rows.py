@@ -7,10 +7,12 @@ import numpy as np
 
 from pointwork.router.core import Core
 from pointwork.router.decisions import MOST, Outcome
-from pointwork.router.pending import Pending
+from pointwork.router.pending import Pending, prices_of
 
 # Load, latency, success and remaining budget where a log does not say.
 UNKNOWN_STATE = (0.0, 0.33, 0.5, 1.0)
+# What is kept in the chosen arm's scores of its prices of then.
+PRICES = ("prompt_usd_per_mtok", "completion_usd_per_mtok")
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
@@ -62,7 +64,7 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
         ignorance=float(mine.get("ignorance", 1.0)),
         unsure=float(mine.get("unsure", 1.0)),
         charged=float(mine["cost"]),
-        expected_usd=float(mine.get("expected_usd", "nan")),
+        prices=prices_of(*(float(mine.get(name, "nan")) for name in PRICES)),
     )
 
 

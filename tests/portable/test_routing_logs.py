@@ -171,7 +171,7 @@ GOOD: dict[str, Any] = {"choice": "a", "propensity": 0.5, "candidates": ["a", "b
         ({**GOOD, "context": {"ask": {"quality_floor": 0.5, "cost_weight": 1}}}, "exclude each other"),
         ({**GOOD, "scores": {"a": 3}}, "scores.a must be an object"),
         ({**GOOD, "scores": {"a": {"mean": None}}}, "scores.a.mean must be a number, not null"),
-        ({**GOOD, "scores": {"a": {"expected_usd": -1}}}, "scores.a.expected_usd must be from 0"),
+        ({**GOOD, "scores": {"a": {"prompt_usd_per_mtok": -1}}}, "scores.a.prompt_usd_per_mtok must be"),
         ({**GOOD, "scores": {"a": {"score": 1.0}}}, "scores.a.price is missing"),
         ({**GOOD, "scores": {"b": {}}}, "scores.b is of an arm that has no propensity"),
         ({**GOOD, "version": 1}, "format must be"),

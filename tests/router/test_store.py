@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +367,73 @@ def test_a_way_back_over_a_change_of_price_knows_what_was_paid_when(url: str):
     link.log.make_live(2)
     again = Router(CHEAPER, store=Store(url), settings=Settings(gamma=0.99), budget_per_request=1e-3)
     assert cost_of_large(again) == pytest.approx(4e-4, rel=0.1)
+
+
+def expecting(tokens: float, arms: list[Arm] = ARMS, seconds: float = 1.0) -> list[Arm]:
+    return [replace(arm, expected_tokens=(4 * tokens, tokens), expected_seconds=seconds) for arm in arms]
+
+
+def told(url: str, name: str, arms: list[Arm]) -> Router:
+    return Router(arms, store=Store(url), name=name, settings=Settings(gamma=0.99), budget_per_request=1e-3)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_another_expectation_does_not_change_what_calls_were_seen_to_cost(url: str, kept: bool):
+    """Nobody pays more because more tokens are expected: it is where nothing was seen that it counts."""
+    router = opened(url)
+    for _ in range(40):
+        router.learn(router.decide("text", ["large"]).id, Outcome(quality=0.5, usd=4e-3, seconds=2.0))
+    if kept:
+        router.checkpoint()
+    flush(router)
+    again = told(url, router.name, expecting(2000, seconds=9.0))
+    rows, before = ({row["arm"]: row for row in one.explain("text")} for one in (again, router))
+    for column in ("cost", "latency"):
+        assert rows["large"][column] == pytest.approx(before["large"][column], rel=0.15)
+    assert rows["small"]["cost"] == pytest.approx((8000 * 0.1 + 2000 * 0.4) / 1e6, rel=0.01)
+    assert rows["small"]["latency"] == pytest.approx(9.0, rel=0.01)
+
+
+def test_what_was_decided_under_another_expectation_was_paid_at_the_same_price(url: str):
+    """And a change of both moves costs by the price alone."""
+    costs: list[float] = []
+    for name, arms in (("both", expecting(2000, CHEAPER)), ("expectation", expecting(2000)), ("as it was", ARMS)):
+        router = opened(url, name=name)
+        ids = list[str]()
+        for number in range(40):
+            ids.append(router.decide("text", ["large"]).id)
+            if number < 30:
+                router.learn(ids[-1], Outcome(quality=0.5, usd=4e-3))
+        flush(router)
+        again = told(url, name, arms)
+        for decision_id in ids[20:]:  # some are corrected, some are heard of late
+            again.learn(decision_id, Outcome(quality=0.5, usd=4.1e-3))
+        again.checkpoint()
+        costs.append(cost_of_large(told(url, name, arms)))
+    assert costs[1] == pytest.approx(costs[2], rel=0.1)
+    assert costs[0] == pytest.approx(costs[2] / 10, rel=0.1)
+
+
+def test_another_expectation_is_as_if_it_had_been_the_first(url: str):
+    """The sums that the regression keeps are those of a router that had expected so from the start."""
+    found: list[Core] = []
+    settings = Settings(gamma=0.99, adapt=False)
+    for name, first in (("changed", ARMS), ("from the start", expecting(2000))):
+        router = Router(first, store=Store(url), name=name, settings=settings)
+        rng = np.random.default_rng(0)
+        for number in range(60):
+            seconds = float(rng.lognormal())
+            router.learn(router.decide(f"text {number}", ["large"]).id, Outcome(0.5, seconds * 1e-3, seconds))
+        router.checkpoint()
+        found.append(core_of(Router(expecting(2000), store=Store(url), name=name, settings=settings)))
+    changed, first = (core.estimates.regression for core in found)
+    for one, other in (
+        (changed.moments, first.moments),
+        (changed.weights, first.weights),
+        (changed.squares, first.squares),
+        (found[0].estimates.prior, found[1].estimates.prior),
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-8)
 
 
 def test_other_words_for_an_arm_are_no_other_price(url: str):

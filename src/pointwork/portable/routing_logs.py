@@ -274,7 +274,7 @@ def _check_learnable(decision: Row) -> None:
             raise Wrong(field, "is of an arm that has no propensity")
         for name, value in cast(Row, expect(said, dict, field)).items():
             if name != "health":
-                _within(value, f"{field}.{name}", 0 if name == "expected_usd" else -FARTHEST, FARTHEST)
+                _within(value, f"{field}.{name}", 0 if name.endswith("_usd_per_mtok") else -FARTHEST, FARTHEST)
         missing = [name for name in ("price", "cost") if "score" in said and name not in said]
         if missing:
             raise Wrong(f"{field}.{missing[0]}", "is missing")
