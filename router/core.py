@@ -378,7 +378,7 @@ class Core:
         slot = self.slots[arm.name]
         before, self.arms[slot] = self.arms[slot], arm
         if self._estimates is not None and self.features is not None:
-            self._estimates.reprice(slot, before, arm, self.features.bias)
+            self.pacer.reprice(slot, self._estimates.reprice(slot, before, arm, self.features.bias))
 
     def retire_arm(self, name: str) -> None:
         """Choose this arm no more; its pending outcomes are still learnt.

@@ -229,7 +229,7 @@ class Estimates:
             total, mass, since = self.smear_sums[slot]
             self.smear_sums[slot] = [total * keep, mass * keep, since]
 
-    def reprice(self, slot: int, before: Arm, arm: Arm, bias: float) -> None:
+    def reprice(self, slot: int, before: Arm, arm: Arm, bias: float) -> float:
         """An arm has another price, or other tokens or seconds are expected of it.
 
         What is predicted follows the price at once. It follows the expectation as far as nothing was seen: what
@@ -237,12 +237,18 @@ class Estimates:
 
         Args:
             slot: of the arm. before, arm: as it was and as it is. bias: first entry of every context.
+
+        Returns:
+            By how much more is predicted of requests as they were, in log cost.
         """
         expected = log_cost(arm.usd_at(before.usd_per_mtok))
-        self._expect(slot, 1, expected - log_cost(before.expected_usd), bias)
+        believed = expected - log_cost(before.expected_usd)
+        self._expect(slot, 1, believed, bias)
         self._expect(slot, 2, log_seconds(arm.expected_seconds) - log_seconds(before.expected_seconds), bias)
         # not put there anew: it has followed what was learnt of changes
-        self.prior[slot, 1] += log_cost(arm.expected_usd) - expected
+        paid = log_cost(arm.expected_usd) - expected
+        self.prior[slot, 1] += paid
+        return paid if self.regression.counts.item(slot, COSTS) else paid + believed
 
     def _expect(self, slot: int, head: int, by: float, bias: float) -> None:
         """Move a prior mean and leave what was observed where it is: its residuals are ``by`` less."""

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.errors import UsageError
+from pointwork.router.estimates import COST_FLOOR
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
@@ -79,6 +80,16 @@ class Pacer:
         """Add a slot."""
         self.values = np.hstack((self.values, np.full((WINDOW, 1), -np.inf)))
         self.costs = np.hstack((self.costs, np.zeros((WINDOW, 1))))
+
+    def reprice(self, slot: int, by: float) -> None:
+        """So much more is predicted of an arm, in log cost: the window says what its requests would cost now.
+
+        The debt stays: what was spent was spent.
+        """
+        if by:
+            priced = (self.costs[:, slot] + COST_FLOOR) * math.exp(by) - COST_FLOOR
+            self.costs[:, slot] = np.where(np.isfinite(self.values[:, slot]), np.maximum(priced, 0.0), 0.0)
+            self.solved = self.scaled = -1
 
     @property
     def weight(self) -> float:

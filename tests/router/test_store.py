@@ -369,12 +369,39 @@ def test_a_way_back_over_a_change_of_price_knows_what_was_paid_when(url: str):
     assert cost_of_large(again) == pytest.approx(4e-4, rel=0.1)
 
 
-def expecting(tokens: float, arms: list[Arm] = ARMS, seconds: float = 1.0) -> list[Arm]:
-    return [replace(arm, expected_tokens=(4 * tokens, tokens), expected_seconds=seconds) for arm in arms]
-
-
 def told(url: str, name: str, arms: list[Arm]) -> Router:
     return Router(arms, store=Store(url), name=name, settings=Settings(gamma=0.99), budget_per_request=1e-3)
+
+
+@pytest.mark.parametrize(("before", "after"), [(ARMS, CHEAPER), (CHEAPER, ARMS)])
+def test_the_price_of_money_follows_a_new_price_at_once(url: str, before: list[Arm], after: list[Arm]):
+    """It is solved for over the last requests, by what they would cost now; what was spent stays spent."""
+    router = told(url, "default", before)
+    usd = {arm.name: arm.expected_usd for arm in before}
+    for number in range(300):
+        decision = router.decide(f"text {number}")
+        router.learn(decision.id, Outcome(0.9 if decision.arm == "large" else 0.2, usd[decision.arm]))
+    router.checkpoint()
+    debt = core_of(router).pacer.debt
+    again = told(url, "default", after)
+    assert core_of(again).pacer.debt == debt
+    weights = [float(one.decide("next").scores["large"]["price_weight"]) for one in (router, again)]
+    assert [weight > 0 for weight in weights] == [before is ARMS, after is ARMS]
+
+
+def test_what_is_expected_of_an_arm_that_was_not_tried_counts_in_the_price_of_money(url: str):
+    arms = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15), expected_tokens=(8, 2))]
+    router = told(url, "default", arms)
+    for number in range(300):
+        router.decide(f"text {number}")
+    router.checkpoint()
+    again = told(url, "default", expecting(800, arms))
+    weights = [float(one.decide("next").scores["large"]["price_weight"]) for one in (router, again)]
+    assert [weight > 0 for weight in weights] == [False, True]
+
+
+def expecting(tokens: float, arms: list[Arm] = ARMS, seconds: float = 1.0) -> list[Arm]:
+    return [replace(arm, expected_tokens=(4 * tokens, tokens), expected_seconds=seconds) for arm in arms]
 
 
 @pytest.mark.parametrize("kept", [True, False])
