@@ -40,6 +40,16 @@ def opened(row: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
         raise StoreError(f"{error}; {advice}") from error
 
 
+def listed(log: Log) -> list[dict[str, Any]]:
+    """Versions but their state, newest first, each with its ``damage``: what is wrong with it, or None."""
+    rows: list[dict[str, Any]] = []
+    for row in log.versions():
+        whole = log.version(row["version"])  # one at a time: they may have many megabytes
+        if whole is not None:  # else it was pruned meanwhile
+            rows.append({**row, "damage": _damage(whole) or None})
+    return rows
+
+
 def way_back(log: Log) -> Back:
     """The newest version from before the present promotion, or from before a live one that is damaged.
 

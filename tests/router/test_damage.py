@@ -164,6 +164,36 @@ def test_damage_that_looks_like_another_kind_of_zip(at: int, byte: int, tmp_path
         Router.load(tmp_path / "router.npz")
 
 
+def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys: pytest.CaptureFixture[str]):
+    """By this command one finds the way back."""
+    served(url, name="team")
+    promoted(url, "team")
+    damage(url, 3)
+    options = ["--store", url, "router", "versions"]
+    assert run_app(options) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert ["live, damaged" in line for line in lines] == [False, True, False, False]
+    assert "pointwork router rollback" in said.err
+    assert run_app([*options, "--json"]) == 0
+    found: Any = json.loads(capsys.readouterr().out)
+    assert [(row["version"], row["live"], bool(row["damage"])) for row in found] == [
+        (3, True, True),
+        (2, False, False),
+        (1, False, False),
+    ]
+    assert "version 3 of router 'team' is damaged" in found[0]["damage"]
+
+
+def test_to_list_versions_makes_none(url: str, capsys: pytest.CaptureFixture[str]):
+    options = ["--store", url, "router", "versions"]
+    for _ in range(2):
+        assert run_app(options) == 0
+        assert "no versions yet" in capsys.readouterr().out
+    assert run_app([*options, "--router", "nobody"]) == 2
+    assert "no router 'nobody'" in capsys.readouterr().err
+
+
 def test_the_command_says_what_it_found(url: str, capsys: pytest.CaptureFixture[str]):
     served(url, name="team")
     promoted(url, "team")

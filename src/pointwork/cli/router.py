@@ -1,7 +1,8 @@
 """``pointwork router``: show, explain, replay, promote, rollback; export and import are in ``portable``."""
 
 import math
-from collections.abc import Generator
+import shlex
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from rich.markup import escape
 from pointwork.cli import portable
 from pointwork.cli.output import FAILED, ago, err, money, out, print_json, table
 from pointwork.cli.team import open_team
+from pointwork.errors import UsageError
 from pointwork.router import Router
 from pointwork.router.asking import MODES
 from pointwork.router.offline import Interval, Report
@@ -123,17 +125,31 @@ def rollback(router: Name = "team", json: Json = False) -> None:
 
 @app.command(epilog="Example: [bold]pointwork router versions[/bold]")
 def versions(router: Name = "team", json: Json = False) -> None:
-    """List the versions of the router that are kept."""
-    with opened_router(router) as opened:
-        rows = opened.versions()
+    """List the versions of the router that are kept, and which of them are damaged."""
+    from pointwork.router.kept import listed
+    from pointwork.router.log import Log
+
+    # not by opening the router: it could not be, were the live one damaged, and may write a version
+    log = Log(_store(), router)
+    rows = listed(log)
+    if not rows and router != "team" and not log.arms():
+        raise UsageError(f"the store has no router {router!r}")
     if json:
         print_json(rows)
         return
     table(
-        ("version", "live", "policy", "decisions", "made"),
-        [(r["version"], "live" if r["live"] else "", r["policy"], r["clock"], ago(r["created"])) for r in rows],
+        ("version", "state", "policy", "decisions", "made"),
+        [(r["version"], _state(r), r["policy"], r["clock"], ago(r["created"])) for r in rows],
         "no versions yet",
     )
+    if any(row["live"] and row["damage"] for row in rows):
+        err.print(
+            f"to go back to an earlier one: pointwork router rollback --router {shlex.quote(router)}", markup=False
+        )
+
+
+def _state(version: Mapping[str, Any]) -> str:
+    return ", ".join(word for key, word in (("live", "live"), ("damage", "damaged")) if version[key])
 
 
 @contextmanager
