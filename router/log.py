@@ -223,10 +223,23 @@ class Log:
             raise
         return version
 
-    def propose(self, state: bytes, policy: str, clock: int, now: float, metrics: Mapping[str, Any]) -> int:
-        """Write a version that passed its trial and make it the live one, until ``kept.go_back``."""
+    def propose(
+        self, state: bytes, policy: str, clock: int, now: float, metrics: Mapping[str, Any], over: int | None = None
+    ) -> int | None:
+        """Write a version that passed its trial and make it the live one, until ``kept.go_back``.
+
+        Args:
+            state, policy, clock, now, metrics: of the version.
+            over: the promotion that the live one must come from, as it was judged against that; None: whichever.
+
+        Returns:
+            Its number; None: another was promoted or gone back to, and nothing was written.
+        """
         table = tables.router_versions
         with self.store.write() as connection:
+            _, present = _head(connection.execute(self._of_live()).mappings().first())
+            if over is not None and present != over:
+                return None
             newest = connection.execute(
                 select(func.max(table.c.version)).where(table.c.router == self.router)
             ).scalar()

@@ -158,15 +158,24 @@ class Versioned(ABC):
 
         Raises:
             UsageError: the router has no store, or has logged nothing.
+            StoreError: another process promoted a version, or went back from one, during the trial.
         """
-        trial = self.replay(policy, policy_options, train=train)
-        if trial.verdict.passed:
-            link = self._stored("to promote")
-            with self._lock:
+        link = self._stored("to promote")
+        with self._lock:
+            trial = self.replay(policy, policy_options, train=train)
+            if trial.verdict.passed:
+                judged_against = link.promotion
                 self.checkpoint()  # what rollback returns to
                 gain = trial.verdict.gain
                 metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
-                link.log.propose(trial.state, trial.policy, trial.trained, self._now(), metrics)
+                done = link.log.propose(
+                    trial.state, trial.policy, trial.trained, self._now(), metrics, judged_against
+                )
+                if done is None:
+                    raise StoreError(
+                        f"router {self.name!r}: another version was promoted meanwhile, and the trial was against "
+                        "the one before: nothing was changed, try it again"
+                    )
                 self._reload(link)
         return trial
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, update
 
+from pointwork.errors import StoreError
 from pointwork.portable import export_decisions, import_decisions
-from pointwork.router import Arm, Outcome, Router, persistence
+from pointwork.router import Arm, Outcome, Router, persistence, trial
 from pointwork.store import Store, tables
 
 ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
@@ -189,10 +190,10 @@ def test_a_candidate_goes_on_with_all_that_it_was_not_taught(database_url: str):
     router.sync()
     stores[1].flush()
     for train in (0.0, 0.5, 0.9):
-        trial = router.replay("thompson", train=train)
+        candidate = router.replay("thompson", train=train)
         tie = router._link  # pyright: ignore[reportPrivateUsage]
         assert tie is not None
-        tie.log.propose(trial.state, trial.policy, trial.trained, now[0], {})
+        tie.log.propose(candidate.state, candidate.policy, candidate.trained, now[0], {})
         router.sync()
         assert router.policy.name == "thompson"
         assert router._core.pacer.seen == 12  # pyright: ignore[reportPrivateUsage]
@@ -224,6 +225,32 @@ def test_a_version_of_an_older_package_goes_on_where_it_was(database_url: str):
     assert [again.sync(), again.sync()] == [1, 0]
     assert debt_of(again) > before
     again.learn(late, Outcome(0.5, 1e-3))
+
+
+def test_of_two_promotions_at_once_the_second_is_judged_anew(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    """Its gain was measured against a version that is no longer live."""
+    store = Store(database_url)
+    router = Router(ARMS, "random", store=store, seed=1)
+    for number in range(400):
+        decision = router.decide(f"text {number}")
+        router.learn(decision.id, Outcome(0.9 if decision.arm == "large" else 0.2, 1e-4))
+    store.flush()
+    other = Router(ARMS, "random", store=Store(database_url))
+    judged = trial.run_trial
+
+    def meanwhile(*arguments: Any) -> trial.Trial:
+        monkeypatch.setattr(trial, "run_trial", judged)
+        found = judged(*arguments)
+        assert other.promote("thompson").verdict.passed
+        return found
+
+    monkeypatch.setattr(trial, "run_trial", meanwhile)
+    with pytest.raises(StoreError, match="promoted meanwhile.*nothing was changed"):
+        router.promote("linucb")
+    assert router.policy.name == "thompson"
+    assert [row["policy"] for row in router.versions() if row["live"]] == ["thompson"]
+    assert router.rollback() < max(row["version"] for row in router.versions())
+    assert router.policy.name == "random"
 
 
 def test_a_promotion_elsewhere_does_not_lose_what_was_decided_here(database_url: str):
