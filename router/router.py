@@ -141,7 +141,7 @@ class Router(Versioned):
         changed = self._reconcile(arms) or changed
         new = live is None and not self._unpublished  # what is logged from now on is understood by these prices
         if new or changed or self._unpublished > REPLAY_LONG:
-            self.checkpoint()
+            self._checkpoint_if_writable()
 
     @property
     def arms(self) -> tuple[Arm, ...]:

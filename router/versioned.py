@@ -107,7 +107,14 @@ class Versioned(ABC):
         with self._lock:
             self.sync()
             if self._link is None or self._known(self._link) != self._kept:
-                self.checkpoint()
+                self._checkpoint_if_writable()
+
+    def _checkpoint_if_writable(self) -> None:
+        """In a store that may only be read one can look at a router; what is decided there can not be stored."""
+        from pointwork.store.faults import Unwritable
+
+        with suppress(Unwritable):
+            self.checkpoint()
 
     def _known(self, link: "Link") -> tuple[object, ...]:
         """What a version of now would know, other than arms: those are kept when they change."""

@@ -13,6 +13,7 @@ from pointwork.embedding import HashingEmbedder
 from pointwork.errors import StoreError, UsageError
 from pointwork.router import Arm, Outcome, Router, persistence
 from pointwork.router.log import Log
+from pointwork.router.router import REPLAY_LONG
 from pointwork.store import Store, tables
 
 ARMS = [Arm("small"), Arm("large")]
@@ -183,6 +184,24 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
         (1, False, False),
     ]
     assert "version 3 of router 'team' is damaged" in found[0]["damage"]
+
+
+def test_a_store_that_may_only_be_read_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "store.db"
+    store = Store(f"sqlite:///{path}")
+    router = Router(ARMS, "random", store=store, name="mine")
+    for number in range(REPLAY_LONG + 1):  # opening it anew would write a version
+        router.learn(router.decide("text", features=[1.0, number % 2]).id, Outcome(0.5))
+    store.flush()
+    options = ["--store", f"sqlite:///file:{path}?mode=ro&uri=true", "router"]
+    assert run_app([*options, "replay", "static", "--router", "mine"]) == 0
+    assert run_app([*options, "show"]) == 0  # there is no version of the team's yet
+    capsys.readouterr()
+    assert [row["policy"] for row in Log(store, "team").versions()] == []
+    looked_at = Router.of_log(options[1], "mine")
+    looked_at.decide(features=[1.0, 0.0])  # which can not be stored, and that is not kept quiet
+    with pytest.raises(StoreError, match="readonly"):
+        looked_at.keep()
 
 
 def test_to_list_versions_makes_none(url: str, capsys: pytest.CaptureFixture[str]):

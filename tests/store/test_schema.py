@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, insert, inspect, select, text
 
 from pointwork import store as store_package
 from pointwork.errors import StoreError
@@ -203,6 +203,26 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a Pointwork store"):
         Store(f"sqlite:///{path}")
     assert path.read_text().startswith("not a database")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE decisions (id INTEGER PRIMARY KEY)",
+        "CREATE TABLE alembic_version (version_num VARCHAR(32))",
+        f"CREATE TABLE alembic_version AS SELECT '{HEAD}' AS version_num",
+    ],
+)
+def test_a_database_of_another_program_is_left_alone(empty_database_url: str, statement: str) -> None:
+    """Its tables bear our names, or it is migrated by Alembic too."""
+    database = Database(parse_url(empty_database_url))
+    with database.transaction() as connection:
+        connection.execute(text(statement))
+    with pytest.raises(StoreError, match="another program's.*Nothing was changed"):
+        Store(empty_database_url)
+    with database.reading() as connection:
+        assert len(inspect(connection).get_table_names()) == 1
+    database.close()
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(

@@ -3,6 +3,8 @@
 
 def main() -> None:
     """Entry point of the ``pointwork`` command."""
-    from pointwork.cli.app import run
-
+    try:
+        from pointwork.cli.app import run
+    except KeyboardInterrupt:  # the import takes a second or more: no traceback for a Ctrl-C meanwhile
+        raise SystemExit(130) from None
     run()

@@ -12,6 +12,8 @@ from pointwork.errors import StoreError
 
 BUSY_SECONDS = 30.0
 
+_READ_ONLY = ("readonly database", "25006")
+
 # In the order of trying: what the message or the SQLSTATE (PostgreSQL) holds -> what to do.
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("database is locked", "55P03"), "Another process has held a lock for over {busy:g} s."),
@@ -21,7 +23,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("not a database", "malformed"), "The file is not a Pointwork store; choose another with POINTWORK_STORE."),
     (
-        ("unable to open", "readonly database", "25006"),
+        ("unable to open", *_READ_ONLY),
         "Check that the file and its folder can be written, or set POINTWORK_STORE.",
     ),
     (("53300", "too many clients"), "The server has no connection left: raise its max_connections."),
@@ -29,6 +31,10 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("28",), "Check user and password in the address."),
     (("57P", "08"), "The server ended the connection; nothing of this transaction was stored. Try again."),
 )
+
+
+class Unwritable(StoreError):
+    """The database can be read, and not written."""
 
 
 class CommitUnknown(StoreError):
@@ -54,7 +60,8 @@ def explain(error: Exception, url: URL) -> StoreError:
     state = str(getattr(original, "sqlstate", None) or "")
     for signs, advice in _ADVICE:
         if any(_is(sign, state, cause) for sign in signs):
-            return StoreError(f"store {url!r}: {cause}. {advice.format(busy=BUSY_SECONDS)}")
+            kind = Unwritable if any(_is(sign, state, cause) for sign in _READ_ONLY) else StoreError
+            return kind(f"store {url!r}: {cause}. {advice.format(busy=BUSY_SECONDS)}")
     if isinstance(error, DBAPIError) and (error.connection_invalidated or re.search("connect", cause)):
         return StoreError(f"store {url!r}: {cause}. Is the server running, and the address right?")
     return StoreError(f"store {url!r}: {cause}")

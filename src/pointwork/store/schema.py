@@ -8,6 +8,7 @@ from sqlalchemy import Connection, inspect, text
 
 from pointwork.errors import StoreError
 from pointwork.store.engine import Database
+from pointwork.store.tables import metadata
 
 HEAD = "0012"
 
@@ -60,6 +61,19 @@ def _history() -> tuple[Any, set[str]]:
 
 
 def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+    """The revision, None of a database without our tables.
+
+    Raises:
+        StoreError: another program has tables by our names, or a history of its own, in it.
+    """
+    there = set(inspect(connection).get_table_names())
+    ours = sorted(there & metadata.tables.keys())
+    if "alembic_version" not in there and not ours:
         return None
+    if "alembic_version" not in there or "runs" not in there:
+        name = (ours or ["alembic_version"])[0]
+        raise StoreError(
+            f"the store {connection.engine.url!r} is another program's: its table {name!r} is not Pointwork's. "
+            "Nothing was changed; choose another with POINTWORK_STORE."
+        )
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
