@@ -86,7 +86,8 @@ def _further(steps: Steps, length: int, depth: int) -> Steps:
     """Steps whose last, with the answer before it in place, may be a nested question too (but a shorter one)."""
     *before, (text, _) = steps
     known = len(before)
-    name = f"Theanswer{chr(ord('a') + depth)}"  # a name stands for it, as the answer will mostly be one
+    # a name stands for it, as the answer will mostly be one: a short one, as "Ann's son" is no longer than "{s1}"
+    name = f"Zq{chr(ord('a') + depth)}"
     text = text.replace(f"{{s{known}}}", name)
     inner = compose(text, depth + 1) if len(text) < length else None
     if inner is None:

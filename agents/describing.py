@@ -1,7 +1,9 @@
 """Who or what is described comes first: "the pay of the one who keeps bees" asks who that is, then the pay."""
 
+import itertools
 import re
 
+from pointwork.agents.readings import lexicon
 from pointwork.agents.spec import asked_words
 
 Steps = list[tuple[str, tuple[int, ...]]]
@@ -106,6 +108,10 @@ _DONE = frozenset(
         "been paid given sold bought made taken had spent got led done won lost born built kept held sent read",
     )
 )
+# Behind these a verb belongs to what stands before it, and ends no question: "to work", "has borrowed", "and sold".
+_BOUND = frozenset(["to", "and", "or", "has", "have", "had", "is", "are", "was", "were", "be", "been", "being"])
+# Where what is said of a thing stands before it, no verb behind it does.
+_HOW_SIZED = re.compile(rf"\bhow\s+(?:{lexicon.SIZES}|old)\s+(?:is|was)\s+$", re.IGNORECASE)
 
 
 def _relative(text: str) -> Steps | None:
@@ -142,14 +148,14 @@ def _clause(before: str, rest: str) -> str | None:
     over = _OVER.search(rest)
     clause = rest[: over.start()] if over is not None else rest
     helping = re.search(r"\b(?P<do>do|does|did)\s+$|\b(?:has|have|had|is|was)\s+$", before, re.IGNORECASE)
-    if helping is None:
+    if helping is None or _HOW_SIZED.search(before):
         return clause
     words = list(re.finditer(r"[\w'’-]+", clause))
     ends = [
         word
-        for last, word in zip(words[1:], words[2:], strict=False)
+        for last, word in itertools.pairwise(words)
         if (word[0].lower() in _BASE if helping["do"] else word[0].lower() in _DONE or word[0].endswith("ed"))
-        and last[0].lower() != "to"
+        and last[0].lower() not in _BOUND
     ]
     if ends:
         return clause[: ends[-1].start()].rstrip()
