@@ -98,11 +98,11 @@ class Measures:
             unit = "cent"
         elif not unit and _PRICED & set(self.words[max(0, at - 4) : at]):
             unit = "$"
-        by = self._behind(at, unit) or self._before(at)
+        by = self._behind(at) or self._before(at)
         of = {unit: 1} if unit else {}
         return of | ({by: -1} if by and by != unit else {}), bool(unit)
 
-    def _behind(self, at: int, unit: str) -> str:
+    def _behind(self, at: int) -> str:
         """By what a number is: ``3 euros a bag``, ``12 eggs per box``, ``22 seats each``."""
         for k in range(at + 1, min(at + 6, len(self.words))):
             word = self.words[k]
@@ -110,8 +110,7 @@ class Measures:
                 return ""
             if word == "apiece" or (word == "each" and not self._is_noun(k + 1)):
                 return ANY
-            article = word in ("a", "an") and (k > at + 1 or unit in ("$", ""))
-            if (article or word in ("each", "per", "every")) and self._is_noun(k + 1):
+            if word in ("a", "an", "each", "per", "every") and self._is_noun(k + 1):
                 return self.stems[k + 1]
         return ""
 

@@ -55,6 +55,12 @@ _BETWEEN = re.compile(
     r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are)\b",
     re.I | re.S,
 )
+# Of who came, or how many boats were sold, between two dates, these are no more than a condition.
+_OF_OTHERS = re.compile(
+    r"(?:^|[.!?]\s)\W*(?:who|whom|whose|where|which\s+(?!of\b)[a-z]+|"
+    r"how\s+many\s+(?!(?:[\w-]+\s+){0,2}(?:day|night|week|fortnight|month|year|hour|minute|second)s?\b))",
+    re.I,
+)
 BOTH = re.compile(
     r"\b(?:both|inclusive|including|counting\s+the\s+(?:first|last)|first\s+and\s+(?:the\s+)?last)\b", re.I
 )
@@ -146,7 +152,7 @@ def _dated(text: str, found: _Found) -> Reading | None:
     moments = found.days or found.times
     if len(moments) == 2 and found.days and found.times == [] and _OLD.search(text):
         return _call("age", *_in_order(moments), score=score)
-    if len(moments) == 2 and not found.periods and _BETWEEN.search(text):
+    if len(moments) == 2 and not found.periods and _BETWEEN.search(text) and not _OF_OTHERS.search(text):
         operation = "difference_inclusive" if BOTH.search(text) and found.days else "difference"
         unit = _asked_period(text)
         first, second = _in_order(moments) if found.days else (moments[0], moments[1])

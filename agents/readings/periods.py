@@ -25,11 +25,13 @@ def period(view: View) -> str | None:
     if asked is None or not (view.conditions or view.at(lexicon.AVERAGE)):
         return None
     compared = {column for column, _, _ in view.conditions}
-    dates = [c for c in view.info.columns if c.kind == "date" and c.name not in compared]
+    dates = [c for c in view.info.columns if c.kind == "date"]
     measured = _DAYS if re.search(r"\bdays\b", asked[0], re.IGNORECASE) else _DURATIONS
     if any(measured & set(name_stems(column.name)) for column in view.kinds("number")):  # there it stands
         return None
     named = [c for c in dates if _named(view, c)]
+    if len(named) > 2:  # which rows are meant is said by a third: "of those that were booked in May"
+        named = [c for c in named if c.name not in compared]
     if len(named) != 2:
         named = dates if len(dates) == 2 and (named or _TAKES.search(view.question.text)) else []
     if not named:

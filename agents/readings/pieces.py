@@ -11,7 +11,7 @@ from pointwork.agents.readings.wanting import MONEY
 from pointwork.text import NUMBER_WORDS, STOP_WORDS
 
 _TOKEN = re.compile(
-    r"[$€£]\s?\d[\d,]*(?:\.\d+)?|\d[\d,.]*\d(?:%|[a-z]+\b)?|\d(?:%|[a-z]+\b)?|[^\W_]+(?:['’./&_-][^\W_]+)*['’]?|"
+    r"[$€£]\s?\d(?:[\d,]*\d)?(?:\.\d+)?|\d[\d,.]*\d(?:%|[a-z]+\b)?|\d(?:%|[a-z]+\b)?|[^\W_]+(?:['’./&_-][^\W_]+)*['’]?|"
     r"[&%]|[.,;:!?()\"“”—–\[\]|]"
 )
 _MARK = re.compile(r"[.,;:!?()\"“”—–\[\]|]")
@@ -88,10 +88,9 @@ def tokens(text: str) -> tuple[Token, ...]:
     """The words and marks of a sentence; its first word is capitalised anyway, and so of a category of its own."""
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
-        word = match[0].rstrip(".,") or match[0]
-        kind = _kind(word)
+        kind = _kind(match[0])
         first = kind == "Cap" and not found
-        found.append(Token(word, match.start(), match.start() + len(word), "Cap0" if first else kind))
+        found.append(Token(match[0], match.start(), match.end(), "Cap0" if first else kind))
     return tuple(found)
 
 

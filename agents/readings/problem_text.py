@@ -136,7 +136,7 @@ class Problem:
             used += 1
             joint = self.words[i + used : i + used + 1] == ["and"]
             rest, more = self._below_hundred(i + used + joint)
-            value, used = 100 * value + rest, used + (joint + more if more else 0)
+            value, used = 100 * value + rest, used + joint + more
         return value, used
 
     def _below_hundred(self, i: int) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Reading comprehension: words and runs of a sentence, features, and what is said, not said, or not clear."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointwork.agents.quoting import QUOTED, absent, prepare_files, quoted, sentences_about
+from pointwork.agents.quoting import QUOTED, absent, besides, prepare_files, quoted, sentences_about
 from pointwork.agents.readings.extracting import Extract, Weights, describe, extract, form_of, shipped
 from pointwork.agents.readings.linear import Linear, store, stored_in
 from pointwork.agents.readings.pieces import LONGEST, runs, tokens
 from pointwork.agents.readings.sentences import Sentence
-from pointwork.agents.readings.spans import candidates
+from pointwork.agents.readings.spans import Span, candidates
 from pointwork.agents.readings.wanting import wanted
 from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
@@ -39,6 +40,7 @@ def read(question: str, *texts: str, weights: Weights | None = None) -> Extract 
     [
         ("The key hangs behind it.", ["art", "w", "w", "prep", "pron", "."]),
         ("Oskar paid $1,250.50 on 4 June 1932,", ["Cap0", "w", "money", "prep", "num", "month", "year", ","]),
+        ("It cost $5, then $1,250.", ["pron", "w", "money", ",", "stop", "money", "."]),
         ("Voigt & Sohn, 3kg, 15% not", ["Cap0", "w", "Cap", ",", "numw", ",", "num", "neg"]),
         ("", []),
     ],
@@ -53,6 +55,14 @@ def test_runs_that_can_be_an_answer() -> None:
     found = {text[words[i].start : words[j - 1].end] for i, j in runs(words)}
     assert {"key", "behind the old boiler", "old boiler", "Anna"} <= found
     assert not {run for run in found if ";" in run or run.startswith(("The", "the ")) or run.endswith(" the")}
+
+
+def test_marks_and_signs_within_an_answer() -> None:
+    text = "Voigt & Sohn came on 4 June, 1932, when it rained"
+    words = tokens(text)
+    found = {text[words[i].start : words[j - 1].end] for i, j in runs(words)}
+    assert {"Voigt & Sohn", "4 June, 1932"} <= found
+    assert not {run for run in found if run.startswith("&") or run.endswith("&") or "1932," in run}
 
 
 @given(st.text(alphabet="abAB 0123456789.,;%$&'’()-—\n", max_size=120))
@@ -110,6 +120,22 @@ def test_features_are_numbers_and_the_same_each_time() -> None:
     once, again = (describe("Who built the wheel?", texts, [], lambda _: 1.0) for _ in range(2))
     assert once == again
     assert all(np.isfinite(value) for one in once for value in one.features.values())
+
+
+def test_what_is_denied_and_what_is_another_number() -> None:
+    def features(question: str) -> dict[str, float]:
+        return describe(question, [sentence("Anna did not sing in 1932.")], [], lambda _: 1.0)[0].features
+
+    assert features("Who sang?")["denies"] == 1.0
+    assert "denies" not in features("Who did not sing?")
+    assert (features("1931?")["own"], features("1932?")["own"]) == (0.0, 1.0)  # numbers are not alike
+
+
+def test_only_what_does_not_stand_there_is_made() -> None:
+    question, found = "Who built the wheel?", [sentence("The wheel was built by Oskar Brandt in 1931.")]
+    rated = candidates(question, wanted(question), found)
+    assert rated
+    assert not any("made" in one.features for one in describe(question, found, rated, lambda _: 1.0))
 
 
 def _bias(value: float) -> Linear:
@@ -174,6 +200,9 @@ def test_what_speaks_of_none_of_the_question_s_words_says_nothing(
     dinner = sentence("Dinner is at seven in the blue room.")
     assert quoted("What colour is the piano?", [dinner], lambda _: 1.0)[::2] == ("", False)
     assert quoted("What colour is the room?", [dinner], lambda _: 1.0)[2]
+    behind = replace(dinner, before="The piano was sold.")
+    below = replace(dinner, passage=replace(dinner.passage, heading="The piano"))
+    assert all(quoted("What colour is the piano?", [one], lambda _: 1.0)[2] for one in (behind, below))
 
 
 def _weighing(
@@ -204,6 +233,7 @@ def test_what_may_be_said_in_another_unit_needs_less(monkeypatch: pytest.MonkeyP
 def test_where_a_kind_is_asked_for_only_a_piece_of_that_kind_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     _weighing(monkeypatch, piece=0.0)  # all runs are alike
     assert _says("What did the bran cost?", "A sack of bran cost 2.50 euros.") == "2.50 euros"
+    assert quoted("What did the key cost?", [sentence("The key hangs there.")], lambda _: 1.0) == ("", [], False)
 
 
 def test_several_are_given_where_several_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,6 +242,32 @@ def test_several_are_given_where_several_are_asked_for(monkeypatch: pytest.Monke
     said = _says("Which two boats were sold?", text).split(", ")
     assert len(said) == 2
     assert all(one in text for one in said)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [(["Tern", "Tern and Gull", "Gull", "Skua"], "Tern, Gull"), (["Tern", "Tern and Gull"], "")],
+)
+def test_of_several_none_is_part_of_another(pieces: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = sentence("The boats Tern and Gull were sold.")
+    found = Extract(tuple(Span(text, 1.0, one) for text in pieces), 0.9, 0.9)
+
+    def extract(*_: object) -> Extract:
+        return found
+
+    monkeypatch.setattr("pointwork.agents.quoting.extracting.extract", extract)
+    assert quoted("Which two boats were sold?", [one], lambda _: 1.0)[0] == said
+
+
+def test_what_hardly_speaks_of_the_question_answers_no_yes_or_no() -> None:
+    close, far = (sentence("The mill is not open on Monday.", score) for score in (1.5, 0.1))
+    assert quoted("Is the mill open on Monday?", [close], lambda _: 1.0)[0] == "no"
+    assert quoted("Is the mill open on Monday?", [far], lambda _: 1.0)[0] == ""
+
+
+def test_besides_what_is_shown_come_others_that_speak_of_it() -> None:
+    found = [sentence("Shown.", 0.9), sentence("As good.", 0.6), sentence("Something else.", 0.4)]
+    assert asyncio.run(besides("What?", ToolContext(), found, ["Shown."])) == [("file:a.md:1", "As good.")]
 
 
 def test_a_person_or_a_number_is_never_a_whole_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,8 @@ def test_a_larger_model_is_asked_unless_the_reading_is_nearly_certain(tmp_path: 
         ("What is the unit price of Bo Lind?", ""),
         ("What are the unit prices of Ann Reed?", ""),
         ("When was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
+        ("When did Ann Reed order?", "2 rows fit, each with a date of its own"),
+        ("On which day was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
     ],
 )
 def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork import Team
-from pointwork.agents.preparing import prepare_calculator
+from pointwork.agents.preparing import fits_calculator, prepare_calculator
 from pointwork.agents.readings.dimensions import Measures
 from pointwork.agents.readings.linear import Linear
 from pointwork.agents.readings.problem_text import Problem, Tree, operations
@@ -43,6 +43,11 @@ def value(expression: str) -> float:
         (
             "Half of three, five eighths, twenty or five.",
             [("(1 / 2)", "f", ""), ("3", "w", ""), ("(5 / 8)", "f", ""), ("20", "w", ""), ("5", "w", "")],
+        ),
+        ("15 percent of it", [("(15 / 100)", "p", "")]),
+        (
+            "Sixty twelve packs, of sixty hundred.",
+            [("60", "w", ""), ("12", "w", ""), ("60", "w", ""), ("100", "w", "")],
         ),
         ("a 198-page report", [("198", "n", "")]),
         ("The 7 boats leave at 14:30.", [("7", "n", "")]),
@@ -125,6 +130,7 @@ def test_prices_that_must_be_looked_up() -> None:
     assert solved("What do tickets for 3 adults and 2 children cost?") is None
     assert solved("We are 3 adults and 2 kids. What does one crossing cost us?") is None
     assert solved("A pen costs 3. How much do 7 pens cost?", least=0.0) is not None
+    assert not Problem("It is 2.50 for each. How much do 7 pens cost?").lacks_price
 
 
 @pytest.mark.parametrize("text", ["", "Hello!", "How many boats has Ida?", "It was 12.", " ".join("7" * 30)])
@@ -145,6 +151,7 @@ def test_candidates_are_what_they_say(numbers: list[int]) -> None:
     found = candidates(problem, shipped())
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     assert len({round(one.value, 6) for one in found}) == len(found)
+    assert all(one.value >= 0 for one in found)  # nothing is taken from less
     for one in found[:3]:
         expression = written(one.tree, problem)
         assert eval(expression) == pytest.approx(one.value)
@@ -173,6 +180,21 @@ def test_the_calculator_prepares_it_with_its_probability() -> None:
     assert prepared.call is not None
     assert prepared.call[0] == "calculate"
     assert prepared.sure < 0.8  # a model that is not small is asked
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("Who came to the mill on 3 May 2024?", False),  # no date is a number to compute with
+        ("Who came to the mill between 3 May 2024 and 14 June 2024?", False),
+        ("How many boats were sold between 2024-05-03 and 2024-06-14?", False),
+        ("How many whole weeks from 3 May 2024 to 14 June 2024?", True),
+        ("Who led tour T11?", False),
+        ("Who took 15 % on 3 May 2024?", True),
+    ],
+)
+def test_what_has_no_numbers_is_not_for_the_calculator(text: str, fits: bool) -> None:
+    assert (asyncio.run(fits_calculator(text, ToolContext())) > 0) == fits
 
 
 class _Small(ScriptedClient):

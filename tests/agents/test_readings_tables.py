@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointwork.agents.readings import Reading
+from pointwork.agents.readings.linking import value_links
+from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.tables import readings
 from pointwork.tools import ToolContext, builtin_tools
-from pointwork.tools.catalog import catalog, texts_of, years_of
+from pointwork.tools.catalog import Column, catalog, texts_of, years_of
 
 SHEEP = """tag,name,breed,born,weight_kg,pen,sold
 1,Bella,Texel,2021-03-04,61.5,North,
@@ -201,6 +203,93 @@ def test_a_row_that_is_named_is_that_row(tmp_path: Path) -> None:
     assert answer("How many people are there in the garden?", tmp_path) == "2"  # no garden is a gardener
 
 
+@pytest.mark.parametrize(
+    ("question", "value", "named"),
+    [
+        ("how many work in the garden", "Physic Garden", True),  # by somebody who writes no capitals
+        ("How many work in the garden", "Physic Garden", True),
+        ("How many work in the garden, Kim?", "Physic Garden", False),
+        ("How many work in the Garden, Kim?", "Physic Garden", True),
+        ("How many work in garden jobs for Kim?", "Physic Garden", True),
+        ("How many work in the garden, Kim?", "physic garden", True),  # the value is no name
+    ],
+)
+def test_a_common_word_is_no_part_of_a_name(question: str, value: str, named: bool) -> None:
+    found = value_links(Question(question), Column("section", "VARCHAR"), [value, "Palm House"])
+    assert [link.value for link in found] == [value] * named
+
+
+def test_parts_of_values_count_where_no_row_is_named(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text(
+        "name,role,joined,section\nAda Moor,Gardener,2019-03-01,Physic Garden\n"
+        "Ben Rook,Curator,2021-05-02,Palm House\nCy Park,Gardener,2015-02-02,Palm House\n"
+    )
+    assert answer("When did Moor join?", tmp_path) == "2019-03-01"
+    assert answer("When did the Gardener of the House join?", tmp_path) == "2015-02-02"
+    (tmp_path / "days.csv").write_text("day,weather\nMonday,rain\nTuesday,fog\n")
+    assert answer("Is there a foggy Monday?", tmp_path) == "no"
+
+
+def test_many_values_that_nobody_has_looked_at_may_be_people(tmp_path: Path) -> None:
+    names = [f"{first} {last}" for first in ("Ada", "Ben", "Cy", "Ida", "Kim", "Jo", "Max", "Una")
+             for last in ("Moor", "Rook", "Park", "Fell", "Lee", "Hale", "Voss", "Pike")]  # fmt: skip
+    (tmp_path / "seats.csv").write_text(
+        "seat,rider\n" + "".join(f"{n},{name}\n" for n, name in enumerate(names, 1))
+    )
+    assert answer("Who sat on seat 7?", tmp_path) == names[6]
+
+
+def test_a_date_is_asked_for_by_its_name_or_of_one_row(tmp_path: Path) -> None:
+    loans = "member,item,{}\nAda Moor,ladder,2024-01-02\nBen Rook,ladder,2024-02-03\nCy Park,drill,2024-03-01\n"
+    (tmp_path / "loans.csv").write_text(loans.format("lent"))
+    assert answer("When was the ladder lent?", tmp_path) == "[['2024-01-02'], ['2024-02-03']]"
+    assert read("When was the ladder broken?", tmp_path) == []
+    (tmp_path / "loans.csv").write_text(loans.format("date"))  # a date of whatever it was
+    assert answer("When was the ladder broken?", tmp_path) == "[['2024-01-02'], ['2024-02-03']]"
+    (tmp_path / "loans.csv").write_text(
+        "pieces,place,came\n5,Inn,2024-01-02\n2,Inn,2024-01-03\n7,Mill,2024-01-04\n"
+    )
+    assert read("When were more than 3 pieces sold by the Inn?", tmp_path) == []  # no row is named by a bound
+
+
+def test_who_has_a_role_is_asked_of_those_who_may_have_it(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text("name,role\nAda Moor,Treasurer\nBen Rook,Curator\n")
+    assert answer("Who is the treasurer of the club?", tmp_path) == "Ada Moor"
+    (tmp_path / "houses.csv").write_text("house,keeper\nPalm House,Ada Moor\nFern House,Ben Rook\n")
+    assert answer("Who is the keeper of the Palm House?", tmp_path) == "Ada Moor"
+    assert read("Who is the architect of the Palm House?", tmp_path) == []
+
+
+def test_how_long_something_took_and_how_long_it_is(tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text(
+        "guest,arrival,departure\nIda Voss,2024-03-01,2024-03-04\nJon Pike,2024-03-02,2024-03-09\n"
+    )
+    assert answer("How long did Jon Pike stay away?", tmp_path).startswith("7")
+    assert answer("How long was the guest of 2 March 2024 away?", tmp_path).startswith("7")
+    assert read("How long is the bed of Jon Pike?", tmp_path) == []
+    (tmp_path / "stays.csv").write_text(
+        "guest,booked,arrival,departure\nIda Voss,2024-01-05,2024-03-01,2024-03-04\n"
+        "Jon Pike,2024-02-09,2024-03-02,2024-03-09\n"
+    )
+    asked = "How many days passed from arrival to departure of the one booked on 9 February 2024?"
+    assert answer(asked, tmp_path).startswith("7")
+
+
+def test_days_are_counted_where_rows_are_days_and_kilos_are_added_up(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text("day,sky\nMonday,rain\nTuesday,fog\n")
+    assert answer("How many days had fog?", tmp_path) == "1"
+    assert answer("How many kilos do the Suffolk sheep weigh together?", root) == "128.3"
+
+
+def test_a_price_is_no_price_of_a_centimetre(tmp_path: Path) -> None:
+    (tmp_path / "trees.csv").write_text("tree,height_cm,price_eur\nelm,200,30\nash,150,40\n")
+    assert answer("What is the elm worth in total?", tmp_path) == "30"
+    (tmp_path / "trees.csv").write_text("tree,planted_per_day,price_eur\nelm,20,30\nash,15,40\n")
+    assert answer("What is the elm worth in total?", tmp_path) == "30"
+    (tmp_path / "trees.csv").write_text("tree,planted,price_eur\nelm,20,30\nash,15,40\n")
+    assert answer("What is the elm worth in total?", tmp_path) == "600"
+
+
 def test_a_key_is_told_by_the_name_it_stands_for(tmp_path: Path) -> None:
     (tmp_path / "staff.csv").write_text("staff_id,name\nS1,Ada Moor\nS2,Ben Rook\n")
     (tmp_path / "tours.csv").write_text("tour,date,guide\nT1,2024-05-01,S1\nT2,2024-05-08,S2\n")
@@ -220,3 +309,7 @@ def test_who_is_a_person_and_which_plant_is_no_date(tmp_path: Path) -> None:
     assert answer("When was the vanilla received?", tmp_path) == "2012-05-06"
     assert answer("When did the vanilla come?", tmp_path) == "2012-05-06"  # of one row there is one date
     assert answer("Which plant was received in 2012?", tmp_path) == "vanilla"
+    assert answer("When in 2012 was the vanilla received?", tmp_path) == "2012-05-06"
+    assert answer("Which orchid was received in 2012?", tmp_path) == "A2"  # an orchid is no date
+    assert answer("Which day was the vanilla received?", tmp_path) == "2012-05-06"
+    assert read("Who received the vanilla?", tmp_path) == []
