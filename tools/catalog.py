@@ -59,13 +59,10 @@ def catalog(root: Path) -> list[TableInfo]:
 def _referring(root: Path, tables: list[TableInfo]) -> list[TableInfo]:
     """Tables with the names that their keys stand for."""
     try:
-        made = referring(root, [info for info in tables if not info.problem])
+        made = referring(root, tables)
     except ToolError:  # a file was changed meanwhile, or comparing takes too long: without
         return tables
-    named = [replace(info.source, references=made.get(info.name, ())) for info in tables]
-    return [
-        _described(root, source) if source.references else info for info, source in zip(tables, named, strict=True)
-    ]
+    return [_described(root, replace(info.source, references=made.get(info.name, ()))) for info in tables]
 
 
 def table_sources(root: Path) -> list[Source]:

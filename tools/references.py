@@ -56,7 +56,7 @@ def _keys(root: Path, table: TableInfo) -> Keys | None:
     if not 1 < table.rows <= _ROWS:
         return None
     for column in table.columns:
-        if column.kind in ("text", "number") and not column.empties and column.distinct == table.rows:
+        if column.kind in ("text", "number") and column.distinct == table.rows:
             shown = _named(table, column) if _is_key(table, column) else None
             if shown is not None:
                 return Keys(table, column, shown, _cells(root, table, column))

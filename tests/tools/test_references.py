@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pointwork.tools import ToolContext, ToolResult, builtin_tools
+from pointwork.errors import ToolError
+from pointwork.tools import ToolContext, ToolResult, builtin_tools, references
 from pointwork.tools.catalog import catalog
 
 STAFF = """staff_id,name,role,born
@@ -14,6 +15,7 @@ S2,Ben Rook,Guide,1975-05-06
 S3,Cy Park,Cook,1990-01-01
 """
 TOURS = "tour,date,guide,seats\nT1,2024-05-01,S1,12\nT2,2024-05-08,S2,9\nT3,2024-05-15,S1,20\nT4,2024-05-22,,5\n"
+CUSTOMERS = "id,name\n1,Ada Moor\n2,Ben Rook\n3,Cy Park\n"
 
 
 @pytest.fixture
@@ -46,6 +48,16 @@ def test_rows_stay_all_there_are_and_in_their_order(root: Path) -> None:
     assert [row[-1] for row in rows] == ["Ada Moor", "Ben Rook", "Ada Moor", None]
 
 
+def test_few_rows_that_refer_to_many_stay_in_their_order(tmp_path: Path) -> None:
+    many = range(3000)  # so many that they would be gone through first
+    (tmp_path / "staff.csv").write_text("staff_id,name\n" + "".join(f"S{n},Name {n}\n" for n in many))
+    tours = [f"T{n}" for n in range(50)]
+    (tmp_path / "tours.csv").write_text("tour,guide\n" + "".join(f"{t},S{n * 59}\n" for n, t in enumerate(tours)))
+    assert "guide_name" in columns(tmp_path, "tours")
+    rows = call(tmp_path, "query_table", table="tours", limit=60).value["rows"]
+    assert [row[0] for row in rows] == tours
+
+
 def test_written_queries_see_the_same_columns(root: Path) -> None:
     assert call(root, "sql", query="SELECT guide_name FROM tours WHERE tour = 'T3'").answer == "Ada Moor"
     both = "SELECT born FROM tours JOIN staff ON guide = staff_id WHERE tour = 'T2'"
@@ -53,14 +65,103 @@ def test_written_queries_see_the_same_columns(root: Path) -> None:
 
 
 def test_numbers_are_keys_only_by_name(tmp_path: Path) -> None:
-    (tmp_path / "customers.csv").write_text("id,name\n1,Ada Moor\n2,Ben Rook\n3,Cy Park\n")
+    (tmp_path / "customers.csv").write_text(CUSTOMERS)
     (tmp_path / "orders.csv").write_text("no,customer_id,pieces\n7,1,2\n8,3,1\n9,1,3\n")
     assert columns(tmp_path, "orders") == ["no", "customer_id", "pieces", "customer_name"]
 
 
 @pytest.mark.parametrize(
+    "orders",
+    [
+        "order,customer,pieces\nA,1,2\nB,3,1\n",  # no word says that it is a key
+        "id,pieces\n1,2\n2,1\n",  # none says whose
+        "order,supplier_id\nA,1\nB,3\n",  # another's
+    ],
+)
+def test_numbers_that_are_no_keys(tmp_path: Path, orders: str) -> None:
+    (tmp_path / "customers.csv").write_text(CUSTOMERS)
+    (tmp_path / "orders.csv").write_text(orders)
+    assert columns(tmp_path, "orders") == orders.splitlines()[0].split(",")
+
+
+def test_a_number_called_as_the_key_itself(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(CUSTOMERS.replace("id", "customer_no"))
+    (tmp_path / "orders.csv").write_text("order,customer_no\nA,1\nB,3\n")
+    assert columns(tmp_path, "orders") == ["order", "customer_no", "customer_name"]
+
+
+def test_a_key_called_key_alone_shows_the_table_s_name(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text(STAFF)
+    (tmp_path / "tours.csv").write_text("tour,code\nT1,S1\nT2,S3\n")
+    assert columns(tmp_path, "tours") == ["tour", "code", "staff_name"]
+
+
+@pytest.mark.parametrize(
+    ("staff", "shown"),
+    [
+        ("staff_id,mail,name\nS1,a@m.org,Ada\nS2,b@m.org,Ben\n", "guide_name"),  # called so, before others
+        ("staff_id,badge,person\nS1,B7,Ada\nS2,B9,Ben\n", "guide_person"),  # no name is a code
+        ("staff_id,house_name,who\nS1,Palm,Ada\nS2,Palm,Ben\nS3,Palm,Cy\n", "guide_who"),  # all of one house
+    ],
+)
+def test_which_column_names_a_row(tmp_path: Path, staff: str, shown: str) -> None:
+    (tmp_path / "staff.csv").write_text(staff)
+    (tmp_path / "tours.csv").write_text("tour,guide\nT1,S1\nT2,S2\n")
+    assert columns(tmp_path, "tours") == ["tour", "guide", shown]
+
+
+@pytest.mark.parametrize(
+    "staff",
+    [
+        "place,who\nFlat 1,Ada\nFlat 2,Ben\n",
+        "place,who\nPalm,Ada\nFern,Ben\n",
+        "place_id,who\nP1,Ada\n",  # one row
+        "place_id,who\nP1,Ada\nP2,Ben\nP1,Cy\n",  # twice: which of them?
+    ],
+)
+def test_what_is_no_key(tmp_path: Path, staff: str) -> None:
+    (tmp_path / "staff.csv").write_text(staff)
+    place = staff.splitlines()[1].split(",")[0]
+    (tmp_path / "tours.csv").write_text(f"tour,place\nT1,{place}\nT2,{place}\n")
+    assert columns(tmp_path, "tours") == ["tour", "place"]
+
+
+def test_years_as_texts_are_no_codes(tmp_path: Path) -> None:
+    (tmp_path / "years.json").write_text('[{"year": "1911", "what": "flood"}, {"year": "1932", "what": "fire"}]')
+    (tmp_path / "mills.json").write_text('[{"mill": "Upper", "built": "1911"}, {"mill": "Low", "built": "1911"}]')
+    assert columns(tmp_path, "mills") == ["mill", "built"]
+
+
+def test_so_many_names_are_shown_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "staff.csv").write_text(STAFF)
+    keys = ["guide", "cook", "driver", "host"]
+    (tmp_path / "tours.csv").write_text(f"tour,{','.join(keys)}\nT1,S1,S2,S3,S1\nT2,S2,S2,S1,S3\n")
+    assert columns(tmp_path, "tours") == ["tour", *keys, "guide_name", "cook_name", "driver_name"]
+    (tmp_path / "tours.csv").write_text("tour,guide_id,guide_no\nT1,S1,S2\nT2,S2,S2\n")
+    assert columns(tmp_path, "tours") == ["tour", "guide_id", "guide_no", "guide_name"]
+    monkeypatch.setattr(references, "_ROWS", 2)
+    (tmp_path / "tours.csv").write_text(TOURS)  # a table that is too large is not compared
+    assert "guide_name" not in columns(tmp_path, "tours")
+
+
+def test_tables_are_there_without_names_where_comparing_fails(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> None:
+        raise ToolError("the query took longer than 10 s: ask for less")
+
+    monkeypatch.setattr("pointwork.tools.catalog.referring", slow)
+    assert columns(root, "tours") == ["tour", "date", "guide", "seats"]
+
+
+def test_texts_of_digits_are_no_number_s_keys(tmp_path: Path) -> None:
+    (tmp_path / "customers.csv").write_text(CUSTOMERS)
+    (tmp_path / "tours.json").write_text('[{"tour": "T1", "grade": "1"}, {"tour": "T2", "grade": "3"}]')
+    assert columns(tmp_path, "tours") == ["tour", "grade"]
+
+
+@pytest.mark.parametrize(
     "tours",
     [
+        "tour,guide\nT1,\nT2,\n",  # nobody
         "tour,guide\nT1,S1\nT2,S9\n",  # nobody has that number
         "tour,guide,guide_name\nT1,S1,Ada\n",  # it is there already
         "tour,guide\nT1,Ada Moor\nT2,Ben Rook\n",  # names, no keys

@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator  # pyright: ignore[reportMissingModu
 
 from pointwork.errors import ToolError
 from pointwork.tools import Tool, ToolContext, ToolResult
+from pointwork.tools.table_info import Column
 from pointwork.tools.tables import arguments_schema, catalog, describe_table, list_tables, query_table, sql
 
 SALES = """region,product,amount,qty,day,zip,ok
@@ -509,3 +510,19 @@ def test_tables_named_like_words_of_sql(tmp_path: Path, name: str) -> None:
         query_table.call({"table": name, "aggregate": "sum", "column": "units"}, ToolContext(root=tmp_path))
     )
     assert result.answer == "52"
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        ("HUGEINT", "number"),
+        ("DECIMAL(18,3)", "number"),
+        ("DATE", "date"),
+        ("TIMESTAMP WITH TIME ZONE", "date"),
+        ("VARCHAR", "text"),
+        ("BOOLEAN", "bool"),
+        ("INTEGER[]", "other"),
+    ],
+)
+def test_kinds_of_columns(type_: str, kind: str) -> None:
+    assert Column("x", type_).kind == kind
