@@ -68,7 +68,7 @@ def way_back(log: Log) -> Back:
     # where nothing was promoted, not to what was, and was then undone
     earlier = (row for row in log.versions() if row["version"] < end and (promotion or not promotion_of(row)))
     found = next((log.version(row["version"]) for row in earlier), None)
-    if found is None and promotion:
+    if found is None and not damage:
         raise UsageError(f"the version from before the promotion of router {log.router!r} is no longer kept")
     if found is None:
         anew = "without its row in router_versions the router learns anew from the log"

@@ -137,6 +137,39 @@ def test_with_no_earlier_version_one_learns_anew(url: str):
     assert sum(row["graded"] for row in Router(ARMS, store=Store(url)).show()) == 6
 
 
+@pytest.mark.parametrize(
+    ("broken", "error", "why"),
+    [
+        (False, UsageError, "from before the promotion .* is no longer kept"),
+        (True, StoreError, "version 3 .* is damaged.* no earlier one is kept.*learns anew"),
+    ],
+)
+def test_a_promotion_with_nothing_before_it(url: str, broken: bool, error: type[Exception], why: str):
+    served(url)
+    promoted(url)
+    table = tables.router_versions
+    with Store(url).write() as connection:
+        connection.execute(table.delete().where(table.c.version < 3))
+    if broken:
+        damage(url, 3)
+    with pytest.raises(error, match=why):
+        Router.rollback_of(Store(url), "default")
+
+
+def test_another_format_is_no_damage(url: str, monkeypatch: pytest.MonkeyPatch):
+    served(url)
+    monkeypatch.setattr(persistence, "FORMAT", persistence.FORMAT + 1)
+    with pytest.raises(UsageError, match="nothing to roll back"):
+        Router.rollback_of(Store(url), "default")
+
+
+def test_the_command_is_told_as_a_shell_takes_it(url: str):
+    served(url, name="our team")
+    damage(url, 2)
+    with pytest.raises(StoreError, match="rollback --router 'our team'"):
+        Router(ARMS, store=Store(url), name="our team")
+
+
 def test_a_way_back_to_other_text_features_is_refused_before_anything_is_changed(url: str):
     served(url)
     promoted(url)
