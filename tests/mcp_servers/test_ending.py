@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
+from pointwork.mcp_servers.serving import Ending
 from pointwork.store import open_store
 from pointwork.store.tables import runs
 
@@ -102,3 +103,31 @@ def test_over_http(started: Callable[..., Any], tmp_path: Path, how: signal.Sign
             assert any("started p0.s2" in line for line in answer.iter_lines())
             process.send_signal(how)
             assert ended(process, tmp_path) == (0, "closed", "interrupted")
+
+
+def test_what_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    try:
+        with Ending() as ending:
+            signal.raise_signal(signal.SIGHUP)
+            assert ending.told is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_signal_ends_once_and_ctrl_c_again_is_in_a_hurry() -> None:
+    before, ends = signal.getsignal(signal.SIGTERM), list[str]()
+    with Ending() as ending:
+        ending.then(lambda: ends.append("end"))
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        assert (ending.told, ends) == (signal.SIGTERM, ["end"])
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_before_there_is_anything_to_end_a_signal_interrupts() -> None:
+    with Ending() as ending, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    assert ending.told == signal.SIGTERM

@@ -64,6 +64,10 @@ def test_later_trials_go_where_the_outcome_is_uncertain() -> None:
     assert len(played.waves) > 1
 
 
+def test_a_small_budget_is_spent_in_waves_too() -> None:
+    assert run({"even": "turns"}, 4)[0].waves == [{"even": 2}, {"even": 1}, {"even": 1}]
+
+
 def test_what_an_earlier_process_brought_home_is_not_tried_again() -> None:
     before = [Rollout("even", (), float(n % 2), bool(n % 2), run_id=f"old-{n}") for n in range(6)]
     played, kept = run({"even": "turns", "other": "turns"}, 12, before=before)
@@ -71,6 +75,24 @@ def test_what_an_earlier_process_brought_home_is_not_tried_again() -> None:
     assert len(kept["runs"]) == 12
     assert played.told == {"even": 6, "other": 0}
     assert played.counts["other"] >= played.counts["even"]
+
+
+def test_what_an_earlier_process_saw_says_where_trials_go() -> None:
+    before = [Rollout("easy", (), 1.0, True, run_id=f"old-{n}") for n in range(5)]
+    played, _ = run({"easy": "always", "even": "turns"}, 20, before=before)
+    assert (played.counts["easy"], played.counts["even"]) == (0, 15)
+
+
+def test_what_failed_is_added_up_and_what_is_late_is_told_last() -> None:
+    told: list[tuple[int, dict[str, int]]] = [(2, {"down": 1}), (1, {"down": 2, "slow": 1}), (0, {})]
+    rounds = iter(told)
+
+    def play(wanted: Sequence[tuple[Task, int]]) -> Round:
+        late, environment = next(rounds)
+        return Round([Trial("a", 1, "run", "done", True)], late=late, environment=environment)
+
+    kept = tried([task("a")], (), Allotment(), play, lambda _: None, trials=6, most=6)
+    assert (kept["late"], kept["environment"]) == (0, {"down": 3, "slow": 1})
 
 
 @given(
