@@ -41,8 +41,8 @@ def refused(page: dict[str, Any]) -> list[str]:
     return [name for name, _ in refused_of(types.ListToolsResult.model_validate(page))]
 
 
-def test_what_fits_the_agreed_version_alone_is_refused_too() -> None:
-    odd = {**GOOD, "name": "odd", "title": 5}  # that version knows no titles
+def test_all_that_are_wrong_are_told_and_what_is_not_stays() -> None:
+    odd = {**GOOD, "name": "odd", "title": 5}
     page = seen({"tools": [{"name": "none"}, odd, GOOD]})
     assert page["tools"] == [GOOD]
     assert refused(page) == ["none", "odd"]
