@@ -279,6 +279,7 @@ def test_days_are_counted_where_rows_are_days_and_kilos_are_added_up(root: Path,
     (tmp_path / "weather.csv").write_text("day,sky\nMonday,rain\nTuesday,fog\n")
     assert answer("How many days had fog?", tmp_path) == "1"
     assert answer("How many kilos do the Suffolk sheep weigh together?", root) == "128.3"
+    assert answer("How many pounds do the Suffolk sheep weigh together?", root) == "128.3"  # kilos, to be converted
 
 
 def test_a_price_is_no_price_of_a_centimetre(tmp_path: Path) -> None:
