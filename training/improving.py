@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pointwork.errors import PublicationError, TrainingError, UsageError
-from pointwork.settings import ROLES
+from pointwork.roles import ROLES
 from pointwork.store import Store
 from pointwork.training import notes, waves
 from pointwork.training.allotting import Allotment

@@ -7,8 +7,9 @@ from typing import Any
 from pointwork.errors import ConfigError
 from pointwork.extras import available
 from pointwork.models import adapters, weights
+from pointwork.roles import ROLES
 from pointwork.settings import EMBEDDED as LOCAL
-from pointwork.settings import ROLES, Settings
+from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.training.publication.versions import Versions
 

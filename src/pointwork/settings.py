@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, UsageError
+from pointwork.roles import ROLES
 
 FILE_NAME = "pointwork.toml"
-
-ROLES = ("planner", "worker-small", "worker-large", "judge")
 
 EMBEDDED = "local:"
 

@@ -9,7 +9,8 @@ from pointwork.budgets import to_usd
 from pointwork.models import ChatRequest, Completion, Message, ModelClient, Price
 from pointwork.models.gateway import Models, open_for
 from pointwork.models.structured import SchemaViolation
-from pointwork.settings import ROLES, Settings
+from pointwork.roles import ROLES
+from pointwork.settings import Settings
 from pointwork.store import Store
 
 

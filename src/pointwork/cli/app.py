@@ -27,7 +27,6 @@ from pointwork.cli import (
 )
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err, take_any_text
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
-from pointwork.settings import say_store
 
 app = typer.Typer(
     name="pointwork",
@@ -66,7 +65,11 @@ def options(
     """Options of all commands."""
     # every command and library call below reads the same two variables
     source = context.get_parameter_source("store")
-    say_store(store if source is not None and source.name == "COMMANDLINE" else None)
+    if source is not None and source.name == "COMMANDLINE":
+        from pointwork.settings import say_store
+
+        say_store(store)
+        context.call_on_close(lambda: say_store(None))
     if store:
         os.environ["POINTWORK_STORE"] = store
     if config:
@@ -114,8 +117,6 @@ def run_app(arguments: list[str] | None = None) -> int:
     except (PointworkError, ImportError) as error:
         _say(error)
         return FAILED
-    finally:
-        say_store(None)
     return 0
 
 

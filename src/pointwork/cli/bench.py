@@ -13,7 +13,7 @@ from rich.text import Text
 from pointwork.cli import bench_memory
 from pointwork.cli.output import STOPPED, err, out, print_json
 from pointwork.errors import UsageError
-from pointwork.settings import EMBEDDED, ROLES, Settings, load
+from pointwork.roles import ROLES
 
 if TYPE_CHECKING:
     from pointwork.bench.pairs import Pair
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pointwork.bench.tasks import Task
     from pointwork.memory.playbook import Bullet
     from pointwork.models import Price
+    from pointwork.settings import Settings
 
 app = typer.Typer(help="Measure the team beside the model that it is made of.", no_args_is_help=True)
 app.command("memory", epilog=bench_memory.EPILOG)(bench_memory.memory)
@@ -90,6 +91,7 @@ def starter(
     from pointwork.bench.runner import about_run
     from pointwork.bench.systems import SYSTEMS, Setup
     from pointwork.extras import require
+    from pointwork.settings import load
 
     if plot:  # before an hour of work, not after it
         require("matplotlib")
@@ -205,13 +207,15 @@ def default_folder() -> Path:
     return Path(user_data_dir("pointwork")) / "bench"
 
 
-def with_settings(settings: Settings, models: Sequence[str], values: Sequence[str]) -> Settings:
+def with_settings(settings: "Settings", models: Sequence[str], values: Sequence[str]) -> "Settings":
     """A configuration with models and values of the command line in it.
 
     Raises:
         UsageError: a role, key or value that the configuration does not know.
     """
     from pydantic import ValidationError
+
+    from pointwork.settings import Settings
 
     changed: dict[str, Any] = settings.model_dump(exclude_unset=True)
     for given in models:
@@ -317,6 +321,7 @@ def _run(
     from pointwork.bench.runner import Folder, latest, run
     from pointwork.bench.systems import Bench
     from pointwork.cli.team import pull_weights
+    from pointwork.settings import EMBEDDED
 
     if EMBEDDED in about["models"].values() and set(systems) != {"parsers"}:
         pull_weights(quiet=quiet)

@@ -7,18 +7,20 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
 from rich.markup import escape
 
-from pointwork.agents import Team
 from pointwork.budgets import Budget
 from pointwork.cli.output import BUDGET, FAILED, OK, STOPPED, USAGE, ago, err, money, out, print_json_line
 from pointwork.cli.running import Stopped, converse, exit_code, follow, show_result
 from pointwork.cli.team import open_team
 from pointwork.errors import PointworkError, UsageError
+
+if TYPE_CHECKING:
+    from pointwork.agents import Team
 
 EXAMPLE = (
     "Examples: [bold]pointwork chat --root ./data[/bold]  "
@@ -97,7 +99,9 @@ def _given(budget: Budget) -> dict[str, Any]:
 class Conversation:
     """A thread, its budgets, and what has been said in this session."""
 
-    def __init__(self, team: Team, thread: str, root: Path, per_turn: Budget, total: Budget, as_json: bool) -> None:
+    def __init__(
+        self, team: "Team", thread: str, root: Path, per_turn: Budget, total: Budget, as_json: bool
+    ) -> None:
         self._team, self._thread, self._root, self._json = team, thread, root, as_json
         self._per_turn, self._total = per_turn, total
         self._spent = Spent()
@@ -226,7 +230,7 @@ class Conversation:
             out.print(f"{before}{escape(task if len(task) <= room else task[: room - 1] + '…')}")
 
 
-def _runs(team: Team, thread: str, limit: int) -> list[dict[str, Any]]:
+def _runs(team: "Team", thread: str, limit: int) -> list[dict[str, Any]]:
     """The latest runs of a thread, newest first."""
     from pointwork.agents.runs import list_runs
 

@@ -10,6 +10,7 @@ import typer
 
 import pointwork
 from pointwork.cli.output import FAILED, OK, out, print_json
+from pointwork.cli.team import own_store
 from pointwork.errors import PointworkError
 
 Finding = tuple[str, str, str]  # (ok | warning | error, what, how to mend it)
@@ -58,11 +59,9 @@ def _config() -> list[Finding]:
 def _store() -> list[Finding]:
     from sqlalchemy import func, select
 
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
     from pointwork.store.tables import runs
 
-    store = open_store(load().store or default_url())
+    store = own_store()
     count = store.row(select(func.count().label("n")).select_from(runs))
     return [("ok", f"{store.url!r}, {count['n'] if count else 0} runs", "")]
 
@@ -71,7 +70,8 @@ def _models() -> list[Finding]:
     from pointwork.extras import available
     from pointwork.models import open_client
     from pointwork.models.weights import of_spec, present
-    from pointwork.settings import EMBEDDED, ROLES, load
+    from pointwork.roles import ROLES
+    from pointwork.settings import EMBEDDED, load
 
     settings = load()
     found: list[Finding] = []

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pointwork.cli.output import err, out, print_json, table
+from pointwork.cli.team import own_store
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 BulletId = Annotated[str, typer.Argument(help="Id of the bullet.")]
@@ -14,17 +15,10 @@ BulletId = Annotated[str, typer.Argument(help="Id of the bullet.")]
 playbook = typer.Typer(help="Advice that runs are given: list, add, vote, approve, remove.", no_args_is_help=True)
 
 
-def _store() -> Any:
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
-
-    return open_store(load().store or default_url())
-
-
 def _playbook() -> Any:
     from pointwork.memory.playbook import Playbook
 
-    return Playbook(_store())
+    return Playbook(own_store())
 
 
 def _said(bullet: Any) -> dict[str, Any]:
@@ -121,7 +115,7 @@ def learn(
 
     right = {} if tasks is None else {task.text: task.checker.right for task in load_tasks(tasks)}
     if dry_run:
-        kinds = clusters(failures(_store(), limit, right))
+        kinds = clusters(failures(own_store(), limit, right))
         shown: list[dict[str, Any]] = [
             {"failures": len(kind), "mistake": kind[0].mistake, "task": kind[0].task} for kind in kinds
         ]
@@ -166,7 +160,7 @@ def facts(
     """List facts with the time in which they held and their sources."""
     from pointwork.memory import Memory
 
-    known = Memory(_store()).facts
+    known = Memory(own_store()).facts
     if extract:
         known.extract()
     found = known.all() if subject is None else known.history(subject)
@@ -189,7 +183,7 @@ def skills(json: Json = False) -> None:
     """List the plans that worked, with how often and on what."""
     from pointwork.memory.skills import Skills
 
-    found = Skills(_store()).all()
+    found = Skills(own_store()).all()
     if json:
         print_json([{"id": s.id, "shape": s.shape, "sources": s.sources, "examples": s.examples} for s in found])
         return

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from pointwork.cli import experience
 from pointwork.cli.output import money, out, print_exact, print_json, table, tiers
+from pointwork.cli.team import own_store
 from pointwork.errors import UsageError
 
 app = typer.Typer(help="The team's memory: add, recall, read, list, delete.", no_args_is_help=True)
@@ -20,10 +21,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def _memory() -> Any:
     from pointwork.memory import Memory
     from pointwork.settings import load
-    from pointwork.store import default_url, open_store
 
     settings = load()
-    return Memory(open_store(settings.store or default_url()), encoder=settings.encoder)
+    return Memory(own_store(settings), encoder=settings.encoder)
 
 
 @app.command(epilog='Example: [bold]pointwork memory add "The gate opens at 7." --source note[/bold]')

@@ -8,18 +8,21 @@ import sys
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.markup import escape
 
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json
+from pointwork.cli.team import own_store
 from pointwork.errors import ConfigError, UsageError
 from pointwork.models import weights
-from pointwork.models.adapters import LLAMA, VLLM, adapter_for, live
-from pointwork.models.serving import KEY_VARIABLE, Command, llama_command, vllm_command
-from pointwork.settings import ROLES, Settings, load
-from pointwork.store import Store, default_url, open_store
+from pointwork.roles import ROLES
+
+if TYPE_CHECKING:
+    from pointwork.models.serving import Command
+    from pointwork.settings import Settings
+    from pointwork.store import Store
 
 Backend = Literal["vllm", "llama"]
 
@@ -70,8 +73,11 @@ def serve(
     vLLM is started so that adapters can be published to it while it runs. llama.cpp takes the role's live adapter
     at its start; start it again after a publication.
     """
+    from pointwork.models.serving import vllm_command
+    from pointwork.settings import load
+
     settings = load()
-    store = open_store(settings.store or default_url())
+    store = own_store(settings)
     served = _served(what, settings, base)
     chosen: Backend = backend or ("llama" if served.spec.startswith("local:") else "vllm")
     address = urllib.parse.urlsplit(served.spec) if not served.spec.startswith("local:") else None
@@ -96,7 +102,7 @@ def serve(
     raise typer.Exit(_run_llama(command, key, json) if chosen == "llama" else _run_vllm(command, key, json))
 
 
-def _served(what: str, settings: Settings, base: Path | None) -> Served:
+def _served(what: str, settings: "Settings", base: Path | None) -> Served:
     role = what if what in ROLES else None
     spec = settings.model_for(what).model.strip() if role else what.strip()
     if spec.startswith(("http://", "https://")):
@@ -132,7 +138,12 @@ def _key(variable: str | None, host: str, backend: Backend) -> str | None:
     return secrets.token_urlsafe(24) if backend == "llama" else None
 
 
-def _llama(served: Served, store: Store, settings: Settings, host: str, port: int, context: int | None) -> Command:
+def _llama(
+    served: Served, store: "Store", settings: "Settings", host: str, port: int, context: int | None
+) -> "Command":
+    from pointwork.models.adapters import LLAMA, adapter_for
+    from pointwork.models.serving import llama_command
+
     file = served.source or weights.path_of(weights.SMOLLM2_135M)
     if file.is_dir():
         raise UsageError(f"llama.cpp serves GGUF files, and {file} is a directory: use --backend vllm")
@@ -143,8 +154,10 @@ def _llama(served: Served, store: Store, settings: Settings, host: str, port: in
     return llama_command(file, host=host, port=port, adapters=paths, context=context or 4096)
 
 
-def _loaded(store: Store, settings: Settings) -> list[tuple[str, Path]]:
+def _loaded(store: "Store", settings: "Settings") -> list[tuple[str, Path]]:
     """Adapters that a restarted server must have again."""
+    from pointwork.models.adapters import VLLM, live
+
     found: dict[str, Path] = {}
     for role in ROLES:
         adapter = live(store, role) if settings.adapters else None
@@ -166,7 +179,7 @@ def _directory(served: Served, dry_run: bool) -> Path:
         return directory_of(served.source or EMBEDDED)
 
 
-def _run_vllm(command: Command, key: str | None, json: bool) -> int:
+def _run_vllm(command: "Command", key: str | None, json: bool) -> int:
     from pointwork.extras import available
 
     if not available("vllm"):
@@ -181,7 +194,9 @@ def _run_vllm(command: Command, key: str | None, json: bool) -> int:
     return _waited(process)
 
 
-def _run_llama(command: Command, key: str | None, json: bool) -> int:
+def _run_llama(command: "Command", key: str | None, json: bool) -> int:
+    from pointwork.models.serving import KEY_VARIABLE
+
     if not Path(command.argv[command.argv.index("--model") + 1]).is_file():
         from pointwork.cli.team import pull_weights
 

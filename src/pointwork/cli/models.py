@@ -9,8 +9,9 @@ import typer
 
 from pointwork.cli.model_server import serve
 from pointwork.cli.output import ago, err, out, print_json, table
+from pointwork.cli.team import own_store
 from pointwork.errors import UsageError
-from pointwork.settings import ROLES, load
+from pointwork.roles import ROLES
 
 if TYPE_CHECKING:
     from pointwork.store import Store
@@ -33,8 +34,10 @@ def described_roles() -> list[dict[str, Any]]:
     """Each role with its model, where that comes from, and the adapter that serves beside it."""
     from pointwork.models.adapters import adapter_for
     from pointwork.models.weights import of_spec, path_of, present
+    from pointwork.settings import load
 
-    settings, store = load(), _store()
+    settings = load()
+    store = own_store(settings)
     rows: list[dict[str, Any]] = []
     for role in ROLES:
         model = settings.model_for(role)
@@ -72,7 +75,7 @@ def described_versions(store: "Store", role: str) -> list[dict[str, Any]]:
 @app.command("list", epilog="Example: [bold]pointwork models list[/bold]")
 def list_(json: Json = False) -> None:
     """List the roles, the models that serve them, and the versions of their adapters."""
-    store = _store()
+    store = own_store()
     rows = [{**row, "versions": described_versions(store, row["role"])} for row in described_roles()]
     if json:
         print_json(rows)
@@ -175,7 +178,7 @@ def rollback(
     if unproved:
         from pointwork.training.publication.versions import Versions
 
-        versions = Versions(_store())
+        versions = Versions(own_store())
         row = versions.live(_known(role))
         if row is None:
             raise UsageError(f"no version of {role!r} is live: the base model serves it")
@@ -193,10 +196,11 @@ def rollback(
 
 @contextmanager
 def _publisher(role: str, base: str | None, urls: list[str] | None) -> "Generator[Publisher, None, None]":
+    from pointwork.settings import load
     from pointwork.training.publication.opening import publisher_for
 
     _known(role)
-    store = _store()
+    store = own_store()
     publisher = publisher_for(store, load(), role, base=base, urls=urls or ())
     try:
         yield publisher
@@ -216,9 +220,3 @@ def _said(done: "Publication", json: bool, what: str) -> None:
         return
     out.print(f"[bold]{done.version}[/bold] {what}: {done.worst.why}")
     out.print(f"[dim]{', '.join(f'{name} {value:.2f} s' for name, value in done.seconds.items())}[/dim]")
-
-
-def _store() -> "Store":
-    from pointwork.store import default_url, open_store
-
-    return open_store(load().store or default_url())

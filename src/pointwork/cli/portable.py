@@ -12,6 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pointwork.cli.output import err, out, print_json, table
+from pointwork.cli.team import own_store
 from pointwork.errors import UsageError
 
 EXPORT_RUNS = (
@@ -62,7 +63,7 @@ def export_runs(
     narrowed = thread is not None or since is not None
     if bool(run_ids) + all_ + narrowed != 1:
         raise UsageError("say which runs: ids, or --all, or --thread and --since")
-    store = _store()
+    store = own_store()
     ids = [find_run(store, run_id)["id"] for run_id in run_ids] if run_ids else None
     start = None if since is None else _time(since)
     total = portable.count_runs(store, ids=ids, thread=thread, since=start)
@@ -84,7 +85,7 @@ def import_runs(
     """Import runs: our own exports, or logs of other programs. What is there already is left as it is."""
     from pointwork import portable
 
-    store = _store()
+    store = own_store()
     with _bar(f"importing {file}", quiet=json) as bar:
         report = portable.import_runs(
             store, file, format=format, model=model, dataset=dataset, skip_broken=skip_broken, progress=bar
@@ -105,7 +106,7 @@ def stats(
     """Show mean reward and pass^k of imported logs: the chance that k trials of a task all succeed."""
     from pointwork import portable
 
-    rows = portable.passing(_store(), success=success)
+    rows = portable.passing(own_store(), success=success)
     if json:
         print_json([_passing_row(row) for row in rows])
     else:
@@ -121,7 +122,7 @@ def export_decisions(
     """Export routing decisions with their outcomes as lines of JSON (fields: docs/logs.md)."""
     from pointwork import portable
 
-    store = _store()
+    store = own_store()
     start = None if since is None else _time(since)
     total = portable.count_decisions(store, router=router, since=start)
     _write("decisions", portable.export_decisions(store, router=router, since=start), total, store, output, json)
@@ -139,17 +140,10 @@ def import_decisions(
     """Import a routing log for replay: ours, or another program's (fields: docs/logs.md)."""
     from pointwork import portable
 
-    store = _store()
+    store = own_store()
     with _bar(f"importing {file}", quiet=json) as bar:
         report = portable.import_decisions(store, file, router=router, skip_broken=skip_broken, progress=bar)
     _report(report, "decision", json)
-
-
-def _store() -> Any:
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
-
-    return open_store(load().store or default_url())
 
 
 def _time(text: str) -> float:

@@ -12,15 +12,13 @@ from rich.markup import escape
 
 from pointwork.cli import portable
 from pointwork.cli.output import FAILED, ago, err, money, out, print_json, table
-from pointwork.cli.team import open_team
+from pointwork.cli.team import open_team, own_store
 from pointwork.errors import UsageError
-from pointwork.router import Router
-from pointwork.router.asking import MODES
-from pointwork.router.offline import Interval, Report
-from pointwork.router.trial import Trial
 
 if TYPE_CHECKING:
-    from pointwork.store import Store
+    from pointwork.router import Router
+    from pointwork.router.offline import Interval, Report
+    from pointwork.router.trial import Trial
 
 app = typer.Typer(help="The router: what it has learned about each arm.", no_args_is_help=True)
 app.command("export", epilog=portable.EXPORT_ROUTER)(portable.export_decisions)
@@ -113,7 +111,7 @@ def rollback(router: Name = "team", json: Json = False) -> None:
     from pointwork.router.log import Log
 
     # not by opening the router: what is damaged can not be opened
-    back = go_back(Log(_store(), router))
+    back = go_back(Log(own_store(), router))
     version, policy = back.row["version"], back.row["policy"]
     if json:
         print_json({"version": version, "policy": policy, "damage": back.damage or None})
@@ -130,7 +128,7 @@ def versions(router: Name = "team", json: Json = False) -> None:
     from pointwork.router.log import Log
 
     # not by opening the router: it could not be, were the live one damaged, and may write a version
-    log = Log(_store(), router)
+    log = Log(own_store(), router)
     rows = listed(log)
     if not rows and router != "team" and not log.arms():
         raise UsageError(f"the store has no router {router!r}")
@@ -153,22 +151,17 @@ def _state(version: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def opened_router(name: str) -> Generator[Router, None, None]:
+def opened_router(name: str) -> "Generator[Router, None, None]":
     """The team's router, or one made of what a log says."""
     if name == "team":
         with open_team(models=False) as team:
             yield team.router
         return
-    store = _store()
+    from pointwork.router import Router
+
+    store = own_store()
     yield Router.of_log(store, name)
     store.flush()
-
-
-def _store() -> "Store":
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
-
-    return open_store(load().store or default_url())
 
 
 def _options(pairs: list[str] | None) -> dict[str, object]:
@@ -186,6 +179,8 @@ def _options(pairs: list[str] | None) -> dict[str, object]:
 
 
 def _draw(rows: list[dict[str, Any]]) -> None:
+    from pointwork.router.asking import MODES
+
     held = {mode: rows[0][mode] for mode in MODES if rows and mode in rows[0]}
     if held:
         out.print("held: " + ", ".join(f"{mode} {value:g}" for mode, value in held.items()))
@@ -210,7 +205,7 @@ def _draw(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def report_trial(trial: Trial, json: bool, *, promoting: bool = False) -> None:
+def report_trial(trial: "Trial", json: bool, *, promoting: bool = False) -> None:
     """What came of a trial."""
     verdict, report = trial.verdict, trial.report
     if json:
@@ -233,7 +228,7 @@ def report_trial(trial: Trial, json: bool, *, promoting: bool = False) -> None:
         out.print("it would be promoted")
 
 
-def _draw_report(report: Report) -> None:
+def _draw_report(report: "Report") -> None:
     rows: list[tuple[str, str, str]] = []
     for name in ("ips", "snips", "dr"):
         usd = report.usd.get(name)
@@ -242,7 +237,7 @@ def _draw_report(report: Report) -> None:
     out.print(f"logged: quality {report.logged[0]:.3f}; effective sample size {report.ess:.0f}")
 
 
-def _shown(interval: Interval) -> str:
+def _shown(interval: "Interval") -> str:
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 

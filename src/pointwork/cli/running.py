@@ -4,15 +4,17 @@ import sys
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from pointwork.agents import Team
 from pointwork.cli import output
 from pointwork.cli.output import BUDGET, FAILED, OK, STOPPED, err, money, out, print_json
 from pointwork.cli.team import open_team
+
+if TYPE_CHECKING:
+    from pointwork.agents import Team
 
 EXAMPLE = (
     'Examples: [bold]pointwork run "What is 17% of 2340?"[/bold]  '
@@ -49,7 +51,7 @@ def run(
         finish(result if json else converse(team, result), json)
 
 
-def converse(team: Team, result: dict[str, Any]) -> dict[str, Any]:
+def converse(team: "Team", result: dict[str, Any]) -> dict[str, Any]:
     """Put a run's questions to whoever sits at the terminal, and let it go on with the answers."""
     while result["status"] == "waiting" and sys.stdin.isatty():
         answers = {

@@ -1,7 +1,7 @@
 """``pointwork runs``: list, show, resume; export, import and stats are in ``portable``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -9,7 +9,7 @@ from pointwork.cli import portable
 from pointwork.cli.output import OK, ago, money, out, print_json, table
 from pointwork.cli.running import converse, draw, finish
 from pointwork.cli.showing import draw_story
-from pointwork.cli.team import open_team
+from pointwork.cli.team import open_team, own_store
 
 app = typer.Typer(help="Runs in the store: list, show, resume, export, import.", no_args_is_help=True)
 app.command("export", epilog=portable.EXPORT_RUNS)(portable.export_runs)
@@ -20,13 +20,6 @@ RunId = Annotated[str, typer.Argument(help="The run; an unambiguous beginning of
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _store() -> Any:
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
-
-    return open_store(load().store or default_url())
-
-
 @app.command("list", epilog="Example: [bold]pointwork runs list --limit 5 --json[/bold]")
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20, json: Json = False
@@ -34,7 +27,7 @@ def list_(
     """List the latest runs, newest first."""
     from pointwork.agents.runs import list_runs
 
-    rows = list_runs(_store(), limit)
+    rows = list_runs(own_store(), limit)
     if json:
         print_json(rows)
         return
@@ -74,7 +67,7 @@ def show(
     from pointwork.agents.runs import show_run
     from pointwork.cli.story import story_of
 
-    found = show_run(_store(), run_id)
+    found = show_run(own_store(), run_id)
     story = story_of(found)
     if plot is not None:
         from pointwork.cli.gantt import draw_gantt
@@ -94,7 +87,7 @@ def resume(run_id: RunId, json: Json = False) -> None:
     from pointwork.agents.result import FINISHED
     from pointwork.agents.runs import find_run
 
-    run = find_run(_store(), run_id)
+    run = find_run(own_store(), run_id)
     with open_team(quiet=json, models=run["status"] not in FINISHED) as team:
         result = draw(team.stream_resume(run["id"]), quiet=json)
         finish(result if json else converse(team, result), json, code=OK if run["status"] in FINISHED else None)

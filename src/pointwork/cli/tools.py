@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.markup import escape
 
 from pointwork.cli import listing
 from pointwork.cli.output import FAILED, err, out, print_exact, print_json, table
+from pointwork.cli.team import own_store
 from pointwork.errors import ConfigError, ToolError, UsageError
-from pointwork.settings import McpSettings, config_file, load
 
 if TYPE_CHECKING:
     from pointwork.mcp_servers.hub import Hub
+    from pointwork.settings import McpSettings
     from pointwork.tools.making import Manager
 
 app = typer.Typer(help="Tools, and foreign MCP servers that bring more.", invoke_without_command=True)
@@ -107,6 +107,10 @@ def add(
     json: Json = False,
 ) -> None:
     """Add a foreign MCP server to pointwork.toml: start it, show its tools, and agree to them as they are now."""
+    from pydantic import ValidationError
+
+    from pointwork.settings import McpSettings, config_file, load
+
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise UsageError(f"a server's name has letters, digits, '_' and '-', not {name!r}")
     if name == MADE:
@@ -246,15 +250,16 @@ def _approve_made(names: list[str], json: bool) -> None:
 
 
 def _manager() -> "Manager":
-    from pointwork.store import default_url, open_store
     from pointwork.tools.making import Manager
 
-    return Manager(open_store(load().store or default_url()))
+    return Manager(own_store())
 
 
 @app.command("remove", epilog="Example: [bold]pointwork tools remove time[/bold]")
 def remove(server: Server, json: Json = False) -> None:
     """Take a server out of pointwork.toml, and what was agreed to with it."""
+    from pointwork.settings import config_file
+
     hub = _hub()
     try:
         hub.server(server)
@@ -267,14 +272,14 @@ def remove(server: Server, json: Json = False) -> None:
 
 def _hub(servers: "dict[str, McpSettings] | None" = None, *, trust_first: bool = True) -> "Hub":
     from pointwork.extras import require
-    from pointwork.store import default_url, open_store
+    from pointwork.settings import load
 
     require("mcp")
     from pointwork.mcp_servers.hub import Hub
 
     settings = load()
-    store = open_store(settings.store or default_url())
-    return Hub(dict(settings.mcp) if servers is None else servers, store, trust_first=trust_first)
+    servers = dict(settings.mcp) if servers is None else servers
+    return Hub(servers, own_store(settings), trust_first=trust_first)
 
 
 def _append(path: Path, name: str, section: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import typer
 from pointwork.cli import train_model, train_recipe
 from pointwork.cli.output import FAILED, err, out, print_json, table
 from pointwork.cli.router import finite, opened_router, report_trial
+from pointwork.cli.team import own_store
 from pointwork.cli.train_report import check_roles, show_report
 
 app = typer.Typer(
@@ -39,13 +40,12 @@ def data(
 ) -> None:
     """Show what the store holds to train on: groups, turns, tokens; and what was dropped, and why."""
     from pointwork.settings import load
-    from pointwork.store import default_url, open_store
     from pointwork.training.data import collect
     from pointwork.training.origins import own_models
 
     with err.status("reading runs …"):
         settings = load()
-        store = open_store(settings.store or default_url())
+        store = own_store(settings)
         check_roles(store, role or (), imported_as)
         found = collect(store, roles=role, imported_as=imported_as, models=own_models(settings))
         report = found.report.as_json()
@@ -152,12 +152,10 @@ def tiers(
     It learns from the older half; the newer half judges it beside what is live, at a one-sided 99 % bound. Exit
     code 1 if it was not promoted.
     """
-    from pointwork.settings import load
-    from pointwork.store import default_url, open_store
     from pointwork.training.policies import Recipe
     from pointwork.training.tiers import labelled, promote_tiers, questions_of
 
-    store = open_store(load().store or default_url())
+    store = own_store()
     asked = questions_of(store) if questions is None else labelled(questions)
     if dry_run:
         plan = {"questions": len(asked), "recalls": 6 * len(asked), "seconds": round(0.1 * len(asked))}

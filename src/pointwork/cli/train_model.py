@@ -10,12 +10,14 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json, table
+from pointwork.cli.team import own_store
 from pointwork.cli.train_report import check_roles, outlook, show_report
 from pointwork.errors import ConfigError, UsageError
-from pointwork.settings import ROLES, Settings
-from pointwork.store import Store
+from pointwork.roles import ROLES
 
 if TYPE_CHECKING:
+    from pointwork.settings import Settings
+    from pointwork.store import Store
     from pointwork.training.improving import Loop, Outcome, Plan
     from pointwork.training.publishing import Publishing
     from pointwork.training.rollouts import Task
@@ -184,15 +186,14 @@ def _kind(algo: str) -> Any:
     return algo
 
 
-def _opened() -> tuple[Settings, Store]:
+def _opened() -> "tuple[Settings, Store]":
     from pointwork.settings import load
-    from pointwork.store import default_url, open_store
 
     settings = load()
-    return settings, open_store(settings.store or default_url())
+    return settings, own_store(settings)
 
 
-def _named(settings: Settings, role: str) -> None:
+def _named(settings: "Settings", role: str) -> None:
     """What the store holds can be told from what another model wrote only if the role's own has a name."""
     from pointwork.training.origins import own_models
 
@@ -240,7 +241,7 @@ def _split(tasks: "list[Task]") -> "tuple[list[Task], list[Task]]":
     return [t for t in tasks if t.id in first], [t for t in tasks if t.id not in first]
 
 
-def _all_runs(store: Store) -> list[str]:
+def _all_runs(store: "Store") -> list[str]:
     from sqlalchemy import select
 
     from pointwork.store.tables import runs
@@ -250,7 +251,7 @@ def _all_runs(store: Store) -> list[str]:
 
 @contextlib.contextmanager
 def _loop(
-    settings: Settings, store: Store, asked: Asked, *, quiet: bool
+    settings: "Settings", store: "Store", asked: Asked, *, quiet: bool
 ) -> "Generator[tuple[Loop, Publishing], None, None]":
     from pointwork.budgets import Budget
     from pointwork.cli.team import pull_weights
@@ -306,7 +307,9 @@ def _loop(
         publishing.close()
 
 
-def _say_plan(store: Store, asked: Asked, settings: Settings, json: bool, *, loop: bool, rounds: int = 1) -> None:
+def _say_plan(
+    store: "Store", asked: Asked, settings: "Settings", json: bool, *, loop: bool, rounds: int = 1
+) -> None:
     from pointwork.training.data import collect
     from pointwork.training.estimating import estimate, shown
     from pointwork.training.origins import base_of, lacking, left_behind, live_on, own_models

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from pointwork.cli.output import err, out, table
 from pointwork.errors import UsageError
-from pointwork.settings import ROLES
-from pointwork.store import Store
+from pointwork.roles import ROLES
 
 if TYPE_CHECKING:
+    from pointwork.store import Store
     from pointwork.training.data import Data
     from pointwork.training.samples import Kind
 
 
-def check_roles(store: Store, roles: Sequence[str], imported_as: str = "") -> None:
+def check_roles(store: "Store", roles: Sequence[str], imported_as: str = "") -> None:
     """Say which of these roles wrote nothing that the store holds, and which did.
 
     Args:

@@ -1,0 +1,3 @@
+"""The roles that a configuration gives models to."""
+
+ROLES = ("planner", "worker-small", "worker-large", "judge")
