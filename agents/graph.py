@@ -3,7 +3,7 @@
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Send
+from langgraph.types import Command, Send
 
 from pointwork.agents.nodes import Nodes
 from pointwork.agents.plan import Plan, Subtask
@@ -36,6 +36,11 @@ def build_graph(services: Services, checkpointer: Any = None) -> Any:
     graph.add_conditional_edges("plan", dispatch, ["work", "answer"])
     graph.add_conditional_edges("verify", dispatch, ["work", "plan", "answer"])
     return graph.compile(checkpointer=checkpointer, name="pointwork")
+
+
+def resuming(answers: Any) -> Any:
+    """The input of a graph that waits, with the answers it waits for."""
+    return Command(resume=answers)
 
 
 def next_step(services: Services, state: State) -> list[Send] | str:

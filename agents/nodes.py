@@ -15,13 +15,13 @@ from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
 from pointwork.agents.job import Attempt, Job
 from pointwork.agents.judge import judge
+from pointwork.agents.lifecycle import log_check, log_plan, open_run
 from pointwork.agents.loop import work
 from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
 from pointwork.agents.replay import Replay, earlier_decision
-from pointwork.agents.runs import log_check, log_plan, open_run
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.sources import sources_text
 from pointwork.agents.state import State, Try, Update, updated

@@ -3,15 +3,13 @@
 import asyncio
 import contextlib
 import copy
+import importlib
 import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-from langgraph.types import Command
-from sqlalchemy import update
 
 from pointwork.agents.advising import take_feedback
 from pointwork.agents.alone import services_of
@@ -28,7 +26,6 @@ from pointwork.agents.background import (
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.checkpoints import open_checkpointer
 from pointwork.agents.foreign import foreign_agents
-from pointwork.agents.graph import build_graph
 from pointwork.agents.inputs import (
     checked_agents,
     checked_budget,
@@ -37,10 +34,11 @@ from pointwork.agents.inputs import (
     checked_task,
     checked_thread,
 )
+from pointwork.agents.lifecycle import begin_run, mark, wake
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
-from pointwork.agents.runs import begin_run, find_run, wake
+from pointwork.agents.runs import find_run
 from pointwork.agents.services import Services
 from pointwork.agents.spec import Agent
 from pointwork.budgets import Budget
@@ -50,9 +48,13 @@ from pointwork.models import ModelClient
 from pointwork.models.gateway import Models
 from pointwork.settings import Settings, load
 from pointwork.store import Store, default_url, open_store
-from pointwork.store.tables import runs
 
 T = TypeVar("T")
+
+
+def _graphs() -> Any:
+    """The module of the graph. Most of a team's loading time is LangGraph's: only who runs something pays it."""
+    return importlib.import_module("pointwork.agents.graph")
 
 
 class Team:
@@ -144,7 +146,7 @@ class Team:
         takes the outer graph's checkpointer.
         """
         if self._graph is None:
-            self._graph = build_graph(self.services)
+            self._graph = _graphs().build_graph(self.services)
         return self._graph
 
     def run(
@@ -301,6 +303,7 @@ class Team:
     async def _run(
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None
     ) -> Result:
+        _graphs()  # the time that it takes to load is not the run's
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         put(events, {"event": "run", "run_id": run_id})
         return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)
@@ -323,7 +326,7 @@ class Team:
         if asked and answer is None:
             return await self._waiting(run["id"], asked, events)
         if answer is not None:
-            inputs = Command(resume=answers_to(asked, answer, run["id"]))
+            inputs = _graphs().resuming(answers_to(asked, answer, run["id"]))
         elif not await self._begun(run["id"]):
             inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         wake(self.services, run["id"])
@@ -347,13 +350,13 @@ class Team:
                 put(events, event)
                 result = event.get("result", result)
         except asyncio.CancelledError:
-            self._mark(run_id, "interrupted", result=await self._partial(run_id))
+            mark(self.store, run_id, "interrupted", result=await self._partial(run_id))
             raise
         except PointworkError as error:
-            self._mark(run_id, "failed", str(error))
+            mark(self.store, run_id, "failed", str(error))
             raise
         except Exception as error:
-            self._mark(run_id, "failed", f"{type(error).__name__}: {error}")
+            mark(self.store, run_id, "failed", f"{type(error).__name__}: {error}")
             raise
         finally:
             self.services.let_go(run_id)
@@ -368,7 +371,7 @@ class Team:
         graph = await self._checkpointed()
         state = await graph.aget_state({"configurable": {"thread_id": run_id}})
         result = build_result(self.services, state.values, asked)
-        self._mark(run_id, result.status, result=result.as_json())
+        mark(self.store, run_id, result.status, result=result.as_json())
         put(events, {"event": "answer", "result": result.as_json()})
         return result
 
@@ -380,17 +383,6 @@ class Team:
             return None
         return replace(build_result(self.services, state.values), status="interrupted").as_json()
 
-    def _mark(
-        self, run_id: str, status: str, error: str | None = None, result: dict[str, Any] | None = None
-    ) -> None:
-        values: dict[str, Any] = {"status": status, "error": error, "owner": None}
-        if result is not None:
-            values["result"] = result
-        with self.store.write() as connection:
-            # what has ended stays as it ended, also if whoever followed it stops it right after the answer
-            going_on = (runs.c.id == run_id, runs.c.status.not_in(FINISHED))
-            connection.execute(update(runs).where(*going_on).values(values))
-
     async def _checkpointed(self) -> Any:
         # a task, awaited by all: two runs that begin at once must not open it twice
         whole = self._whole or self
@@ -398,7 +390,7 @@ class Team:
             whole._runner = asyncio.ensure_future(open_checkpointer(self.store))
         checkpointer, _ = await asyncio.shield(whole._runner)
         if self._compiled is None:
-            self._compiled = build_graph(self.services, checkpointer)
+            self._compiled = _graphs().build_graph(self.services, checkpointer)
         return self._compiled
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

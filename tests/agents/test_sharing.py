@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 from pointwork import Agent, Budget, Team
 from pointwork.agents import sharing
+from pointwork.agents.lifecycle import begin_run
 from pointwork.agents.plan import Plan, Subtask
-from pointwork.agents.runs import begin_run
 from pointwork.agents.services import Services
 from pointwork.agents.tainting import taint_of
 from pointwork.ledger import Amount
