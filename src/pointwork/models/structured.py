@@ -5,14 +5,13 @@ import functools
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, Protocol, cast
-
-import jsonschema
-import referencing
-import referencing.exceptions
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pointwork.errors import ProviderError, UsageError
 from pointwork.models.protocol import Completion
+
+if TYPE_CHECKING:
+    import jsonschema
 
 _MOST_PROBLEMS = 5
 _MOST_STARTS = 50
@@ -34,7 +33,7 @@ class SchemaViolation(ProviderError):
 
 
 class _Validator(Protocol):
-    def iter_errors(self, instance: object) -> Iterable[jsonschema.ValidationError]: ...
+    def iter_errors(self, instance: object) -> "Iterable[jsonschema.ValidationError]": ...
 
 
 def check_schema(schema: dict[str, Any]) -> None:
@@ -52,6 +51,8 @@ def problems(value: object, schema: dict[str, Any]) -> list[str]:
     Raises:
         UsageError: the schema itself is wrong.
     """
+    from referencing.exceptions import Unresolvable
+
     found: list[str] = []
     try:
         for error in _validator(_key(schema)).iter_errors(value):
@@ -59,7 +60,7 @@ def problems(value: object, schema: dict[str, Any]) -> list[str]:
             found.append(f"at ${where}: {_short(error.message)}")
             if len(found) == _MOST_PROBLEMS:
                 break
-    except referencing.exceptions.Unresolvable as error:
+    except Unresolvable as error:
         raise UsageError(f"the JSON schema refers to something that is not in it: {error}") from error
     except RecursionError:
         found.append("at $: nested too deeply")
@@ -150,6 +151,9 @@ def _validator(key: str) -> _Validator:
     schema: object = json.loads(key)
     if not isinstance(schema, dict):
         raise UsageError(f"a schema must be a JSON object, not {key[:80]}")
+    import jsonschema
+    import referencing
+
     kind = jsonschema.Draft202012Validator
     try:
         kind.check_schema(cast(dict[str, Any], schema))
