@@ -1,5 +1,6 @@
 """The package as others get it: what a wheel installs, what an import costs, what may import what."""
 
+import json
 import re
 import subprocess
 import sys
@@ -56,6 +57,47 @@ def test_an_import_pulls_in_nothing_heavy_and_is_quick() -> None:
     for heavy in ("torch", "litellm", "langgraph", "sqlalchemy", "numpy", "duckdb", "xllamacpp"):
         assert heavy not in modules
     assert float(seconds) < 30
+
+
+# What only a run needs, what only a team needs too, what only its records need too.
+RUNS = {"duckdb", "jsonschema", "langchain_core", "langgraph", "litellm", "mcp", "torch", "xllamacpp"}
+TEAM = RUNS | {"pointwork.agents.services", "pointwork.agents.team", "pointwork.tools"}
+RECORDS = TEAM | {"numpy", "pointwork.router", "pointwork.settings", "sqlalchemy"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "without"),
+    [
+        (["--version", "--help", "runs --help", "run --help", "train model --help", "runs list --wrong"], RECORDS),
+        (["models list", "runs list", "runs show none"], TEAM | {"numpy"}),
+        (["memory list", "memory read m1", "router rollback", "router versions"], TEAM),
+        (["agents", "router show", "tools list"], RUNS),
+    ],
+    ids=["reads nothing", "reads runs", "reads memory", "needs a team"],
+)
+def test_a_command_loads_only_what_it_needs(lines: list[str], without: set[str], tmp_path: Path) -> None:
+    """Of several in one process, what a later one loads is told from what an earlier one did."""
+    code = """
+import json, sys
+from pointwork.cli.app import run_app
+loaded = {line: (run_app(line.split()), sorted(sys.modules)) for line in sys.argv[1:]}
+print()
+print(json.dumps(loaded))
+"""
+    (tmp_path / "pointwork.toml").write_text('encoder = "static"')  # the other one needs torch
+    run = subprocess.run(
+        [sys.executable, "-c", code, *lines],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr
+    loaded: dict[str, tuple[int, list[str]]] = json.loads(run.stdout.splitlines()[-1])
+    assert list(loaded) == lines
+    for line, (status, modules) in loaded.items():
+        assert status in (0, 2), f"{line}: {run.stderr}"
+        assert "pointwork.cli.app" in modules
+        assert not (heavy := without & set(modules)), f"{line}: {heavy}"
 
 
 @pytest.mark.parametrize("name", FOLDERS)
