@@ -34,6 +34,10 @@ class Terminal:
             raise said
         return said
 
+    def readline(self) -> str:
+        """What the true ``input`` reads, which questions are asked with."""
+        return f"{self.input()}\n"
+
 
 @pytest.fixture
 def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
@@ -275,6 +279,33 @@ def test_ctrl_c_ends_a_chat_over_a_pipe(chat: Any, scripted: Any) -> None:
     assert code == 130
     assert "pointwork runs resume" in err
     assert "\n6\n" not in out
+
+
+STAMPER = '''
+from pointwork import Agent, tool
+
+
+@tool(labels=["writes"], needs_approval=True)
+def stamp(name: str) -> str:
+    """Stamp a name."""
+    return f"stamped {name}"
+
+
+AGENTS = [Agent("stamper", "You stamp names.", {"stamping": "stamp names"}, (stamp,), modes=("instant",))]
+'''
+
+
+def test_ctrl_c_at_a_question_leaves_it_open_and_stays(
+    chat: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stamper_of_the_chat.py").write_text(STAMPER)
+    (tmp_path / "pointwork.toml").write_text('agents_from = "stamper_of_the_chat:AGENTS"\n')
+    scripted(Step(json.dumps({"tool": "stamp", "arguments": {"name": "Ada"}}), times=None))
+    code, out, err = chat(Terminal("Stamp the name Ada", KeyboardInterrupt(), "/runs", "/quit"))
+    assert code == 0
+    assert "it goes on waiting" in err
+    assert "  waiting  " in out
 
 
 @pytest.mark.parametrize("arguments", [("--thread", " "), ("--total-usd", "-1"), ("--budget-tokens", "many")])

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 from rich.markup import escape
 
@@ -165,7 +164,7 @@ class Conversation:
             self._codes.add(STOPPED)
             self._say_error(str(stopped), run_id=stopped.run_id, status="interrupted")
             self._count_stopped(stopped.run_id)
-        except click.Abort:  # Ctrl-C at a question that the run asks
+        except typer.Abort:  # Ctrl-C at a question that the run asks
             err.print("it goes on waiting; see pointwork runs list")
         except PointworkError as error:
             self._codes.add(USAGE if isinstance(error, UsageError) else FAILED)
