@@ -304,6 +304,7 @@ class Team:
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None
     ) -> Result:
         _graphs()  # the time that it takes to load is not the run's
+        await asyncio.sleep(0)  # whoever gave up meanwhile began nothing
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         put(events, {"event": "run", "run_id": run_id})
         return await self._drive(run_id, {"task": task, "thread": thread, "root": root, "run_id": run_id}, events)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pointwork.agents import Team
+from pointwork.agents import Team, team
+from pointwork.agents.background import BackgroundLoop
 from pointwork.cli import output
 from pointwork.cli.app import run_app
 from pointwork.errors import ProviderError
@@ -271,6 +272,33 @@ def test_ctrl_c_stops_the_turn_and_stays(chat: Any, scripted: Any) -> None:
     assert "\n6\n" in out
     statuses = [line.split()[1] for line in out.splitlines() if line.endswith(("poem", "2 * 3?")) and "ago" in line]
     assert statuses == ["interrupted", "ok"]
+
+
+def test_ctrl_c_before_a_run_has_begun(chat: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the first run's libraries are loaded."""
+    scripted()
+    load = team._graphs  # pyright: ignore[reportPrivateUsage]
+    drain = BackgroundLoop.drain
+    stopped = threading.Event()
+
+    def loading() -> Any:
+        if not stopped.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            stopped.wait(60)
+        return load()
+
+    def draining(*given: Any) -> None:
+        stopped.set()
+        drain(*given)
+
+    monkeypatch.setattr(team, "_graphs", loading)
+    monkeypatch.setattr(BackgroundLoop, "drain", draining)
+    code, out, err = chat(Terminal("What is 2 * 3?", "/runs", "What is 2 * 4?"))
+    assert code == 0
+    assert "stopped" in err
+    assert "runs resume" not in err
+    assert "nothing was said yet" in out
+    assert "\n8\n" in out
 
 
 def test_ctrl_c_ends_a_chat_over_a_pipe(chat: Any, scripted: Any) -> None:

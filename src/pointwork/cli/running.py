@@ -83,10 +83,10 @@ def exit_code(status: str) -> int:
 
 
 class Stopped(Exception):
-    """Ctrl-C ended a run; it is stored and can be gone on with."""
+    """Ctrl-C ended a run; if it had begun, it is stored and can be gone on with."""
 
     def __init__(self, run_id: str) -> None:
-        super().__init__(f"stopped; go on with: pointwork runs resume {run_id}")
+        super().__init__(f"stopped; go on with: pointwork runs resume {run_id}" if run_id else "stopped")
         self.run_id = run_id
 
 
