@@ -52,8 +52,10 @@ from pointwork.store import Store, default_url, open_store
 T = TypeVar("T")
 
 
-def _graphs() -> Any:
-    """The module of the graph. Most of a team's loading time is LangGraph's: only who runs something pays it."""
+def loaded_graphs() -> Any:
+    """The module of the graph. Half of a team's loading time is LangGraph's, so it is loaded by the first run; who
+    serves or times runs calls this before.
+    """
     return importlib.import_module("pointwork.agents.graph")
 
 
@@ -146,7 +148,7 @@ class Team:
         takes the outer graph's checkpointer.
         """
         if self._graph is None:
-            self._graph = _graphs().build_graph(self.services)
+            self._graph = loaded_graphs().build_graph(self.services)
         return self._graph
 
     def run(
@@ -303,7 +305,7 @@ class Team:
     async def _run(
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None
     ) -> Result:
-        _graphs()  # the time that it takes to load is not the run's
+        loaded_graphs()  # the time that it takes to load is not the run's
         await asyncio.sleep(0)  # whoever gave up meanwhile began nothing
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         put(events, {"event": "run", "run_id": run_id})
@@ -327,7 +329,7 @@ class Team:
         if asked and answer is None:
             return await self._waiting(run["id"], asked, events)
         if answer is not None:
-            inputs = _graphs().resuming(answers_to(asked, answer, run["id"]))
+            inputs = loaded_graphs().resuming(answers_to(asked, answer, run["id"]))
         elif not await self._begun(run["id"]):
             inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         wake(self.services, run["id"])
@@ -391,7 +393,7 @@ class Team:
             whole._runner = asyncio.ensure_future(open_checkpointer(self.store))
         checkpointer, _ = await asyncio.shield(whole._runner)
         if self._compiled is None:
-            self._compiled = _graphs().build_graph(self.services, checkpointer)
+            self._compiled = loaded_graphs().build_graph(self.services, checkpointer)
         return self._compiled
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

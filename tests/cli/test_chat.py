@@ -277,7 +277,7 @@ def test_ctrl_c_stops_the_turn_and_stays(chat: Any, scripted: Any) -> None:
 def test_ctrl_c_before_a_run_has_begun(chat: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the first run's libraries are loaded."""
     scripted()
-    load = team._graphs  # pyright: ignore[reportPrivateUsage]
+    load = team.loaded_graphs
     drain = BackgroundLoop.drain
     stopped = threading.Event()
 
@@ -291,7 +291,7 @@ def test_ctrl_c_before_a_run_has_begun(chat: Any, scripted: Any, monkeypatch: py
         stopped.set()
         drain(*given)
 
-    monkeypatch.setattr(team, "_graphs", loading)
+    monkeypatch.setattr(team, "loaded_graphs", loading)
     monkeypatch.setattr(BackgroundLoop, "drain", draining)
     code, out, err = chat(Terminal("What is 2 * 3?", "/runs", "What is 2 * 4?"))
     assert code == 0
