@@ -38,7 +38,7 @@ from pointwork.agents.readings.problems import (
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "agents/readings/problems.npz"
-OWN = [ROOT / f"training/recipes/{name}_problems.jsonl" for name in ("word", "simple", "longer")]
+OWN = [ROOT / f"training/recipes/{name}_problems.jsonl" for name in ("word", "simple", "longer", "everyday")]
 SUITE = ROOT / "src/pointwork/bench/starter/tasks.train.jsonl"
 STRENGTH = 0.3  # of the regressions' prior (scikit-learn's C)
 WEIGHING = 0.1  # the same of the weighing
@@ -316,7 +316,7 @@ def measured(name: str, problems: Sequence[tuple[str, float]], weights: Weights)
         f"≥ {least}: {sum(ok for sure, ok in rated if sure >= least)}/{sum(sure >= least for sure, _ in rated)}"
         for least in (0.5, 0.3, 0.2, 0.1)
     ]
-    print(f"{name:16} {sum(ok for _, ok in rated)}/{len(rated)}  {'  '.join(above)}", flush=True)
+    print(f"{name:18} {sum(ok for _, ok in rated)}/{len(rated)}  {'  '.join(above)}", flush=True)
 
 
 def gsm8k(path: Path) -> list[tuple[str, Any, float]]:
@@ -333,11 +333,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    own = [json.loads(line) for file in OWN for line in file.read_text().splitlines()]
-    random.Random(0).shuffle(own)
-    rows = [(row["task"], parsed(row["expression"]), float(row["answer"])) for row in own]
-    tenth = len(rows) // 10
-    held_out, rows = rows[:tenth], rows[tenth:]
+    held_out: dict[str, list[tuple[str, Any, float]]] = {}
+    rows: list[tuple[str, Any, float]] = []
+    for file in OWN:  # a tenth of each, whatever others there are
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        random.Random(0).shuffle(lines)
+        own = [(row["task"], parsed(row["expression"]), float(row["answer"])) for row in lines]
+        held_out[file.stem] = own[: len(own) // 10]
+        rows += own[len(own) // 10 :]
     test = gsm8k(arguments.data / "gsm8k/test.jsonl")
     random.Random(1).shuffle(test)
     ours, theirs = examples(rows, OWN_WEIGHT), examples(gsm8k(arguments.data / "gsm8k/train.jsonl"), 1.0)
@@ -346,7 +349,8 @@ def main() -> None:
     random.Random(3).shuffle(found)
     weights = trained(found)
     suite = [json.loads(line) for line in SUITE.read_text().splitlines()]
-    measured("ours, held out", [(text, answer) for text, _, answer in held_out], weights)
+    for name, problems in held_out.items():
+        measured(name, [(text, answer) for text, _, answer in problems], weights)
     measured("GSM8K test", [(text, answer) for text, _, answer in test[:300]], weights)
     arithmetic = [(row["task"], float(row["answer"])) for row in suite if row["kind"] == "arithmetic"]
     measured("suite, train half", arithmetic, weights)
