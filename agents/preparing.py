@@ -199,7 +199,16 @@ async def _asked_table(text: str, context: ToolContext) -> Prepared:
 
 
 # How the end of a column's name says a unit that the calculator spells otherwise.
-_SPELLED_UNITS = {"kmh": "km/h", "ms": "m/s", "c": "degC", "f": "degF", "l": "litres", "celsius": "degC"}
+_SPELLED_UNITS = {
+    "kmh": "km/h",
+    "ms": "m/s",
+    "c": "degC",
+    "f": "degF",
+    "l": "litres",
+    "celsius": "degC",
+    "hrs": "hours",
+}
+_LASTS = frozenset(["duration", "time", "length", "flight", "journey", "runtime"])
 _NAMED_UNITS = frozenset(
     [
         "mm",
@@ -238,7 +247,9 @@ def _unit_of(reading: Reading) -> str:
         return ""
     if reading.unit:
         return reading.unit
-    last = re.split(r"[_\W]+", str(reading.arguments.get("column", "")).lower())[-1]
+    *others, last = re.split(r"[_\W]+", str(reading.arguments.get("column", "")).lower())
+    if last in ("min", "mins") and _LASTS & set(others):  # min_c and team_min are the least of something
+        return "minutes"
     return _SPELLED_UNITS.get(last, last if last in _NAMED_UNITS else "")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pointwork.text import tokenize
 from pointwork.tools.duck import open_database
-from pointwork.tools.table_info import Column, TableInfo
+from pointwork.tools.table_info import Column, TableInfo, is_code
 from pointwork.tools.table_loading import Reference, quote_name
 
 MOST = 3
@@ -84,11 +84,7 @@ def _is_key(table: TableInfo, column: Column) -> bool:
     """Whether a column that holds no value twice numbers the rows: by its name, or as codes with digits in them."""
     if _KEYS & set(_words(column.name)):
         return True
-    return column.kind == "text" and bool(column.values) and all(_is_code(value) for value in column.values)
-
-
-def _is_code(value: str) -> bool:
-    return " " not in value and any(sign.isdigit() for sign in value) and not value.isdigit()
+    return column.kind == "text" and bool(column.values) and all(is_code(value) for value in column.values)
 
 
 def _called(column: Column, keys: Keys) -> bool:

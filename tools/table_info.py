@@ -62,3 +62,8 @@ class TableInfo:
     def column(self, name: str) -> Column:
         """The column of exactly this name."""
         return next(column for column in self.columns if column.name == name)
+
+
+def is_code(value: str) -> bool:
+    """Whether a value is a code such as E01: one word with digits in it, and more than digits."""
+    return " " not in value and any(sign.isdigit() for sign in value) and not value.isdigit()

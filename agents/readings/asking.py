@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.linking import is_key, name_stems
+from pointwork.agents.readings.linking import holds_codes, is_key, name_stems
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
@@ -123,8 +123,8 @@ def _first_text(view: View) -> Column | None:
 
 
 def row_name(view: View) -> Column | None:
-    """The column that names a row: the first text column in which no value stands twice."""
-    texts = [c for c in view.info.columns if c.kind == "text"]
+    """The column that names a row: the first text column in which no value stands twice, keys last."""
+    texts = sorted((c for c in view.info.columns if c.kind == "text"), key=holds_codes)
     unique = next((c for c in texts if c.distinct == view.info.rows), None)
     return unique or next((c for c in texts[:1] if c.distinct >= 0.5 * view.info.rows), None)
 

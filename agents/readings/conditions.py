@@ -178,11 +178,12 @@ def _take_dates(view: View, years: Years) -> None:
     view.explain(view.links[best.name])
     if best.kind == "date" and _take_part_of_month(view, best, dates[0]):
         return
-    span = (
-        re.search(r"\b(?:between|from)\s*$", view.question.text[: dates[0].start], re.I)
-        if len(dates) == 2
-        else None
-    )
+    span = _FROM.search(view.question.text[: dates[0].start]) if len(dates) == 2 else None
+    if span is not None:  # "from the beginning of May to the end of August"
+        ends = (
+            i for i, word in enumerate(view.question.words) if word.text.lower() in ("beginning", "start", "end")
+        )
+        view.explain([i for i in ends if span.start() <= view.question.words[i].start < dates[1].end])
     for number, date in enumerate(dates[:2]):
         value = date.value(known[0] if len(known) == 1 else 0)
         if not value or (best in yearly and (date.month or not date.year)):
@@ -192,6 +193,7 @@ def _take_dates(view: View, years: Years) -> None:
         view.conditions.append((best.name, op, value))
 
 
+_FROM = re.compile(r"\b(?:between|from)\s+(?:(?:the\s+)?(?:beginning|start)\s+of\s+)?$", re.I)
 _PART_OF_MONTH = re.compile(
     r"\b(?P<end>first|last)\s+(?P<n>\d+|[a-z]+)\s+(?P<unit>day|week)s?\s+(?:of|in)\s*$", re.I
 )

@@ -35,7 +35,7 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     found = [quantity for quantity in moments.quantities(answer) if moments.compatible(quantity[3], asked[1])]
     if len(found) != 1 or found[0][3] == asked[1]:
         return None
-    return Reading("calculate", {"expression": f"{found[0][2]} to {asked[0]}"}, 1.0)
+    return Reading("calculate", {"expression": f"{found[0][2]} to {moments.in_parts(question, asked[0])}"}, 1.0)
 
 
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4}

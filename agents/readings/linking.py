@@ -9,6 +9,7 @@ from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.question import Question, Word
 from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.catalog import Column, TableInfo
+from pointwork.tools.table_info import is_code
 
 # How sure a link is: the same word, the start of one, a word for the same dimension.
 SAME, BEGINS, DIMENSION = 1.0, 0.8, 0.45
@@ -202,6 +203,11 @@ def _says(words: Sequence[Word], value: str) -> bool:
 
 def _alike(word: str, value: str) -> bool:
     return bool(_DOER.search(word)) == bool(_DOER.search(value))
+
+
+def holds_codes(column: Column) -> bool:
+    """Whether all values are codes: E01, E02."""
+    return bool(column.values) and all(is_code(value) for value in column.values)
 
 
 def is_key(info: TableInfo, column: Column) -> bool:

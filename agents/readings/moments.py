@@ -326,7 +326,14 @@ def conversion(text: str) -> Reading | None:
     same = all(q[3] == unit for q in fitting)
     if same:
         return None
-    return Reading("calculate", {"expression": f"({written}) to {name}"}, 0.6 if others else 1.0)
+    return Reading("calculate", {"expression": f"({written}) to {in_parts(text, name)}"}, 0.6 if others else 1.0)
+
+
+def in_parts(text: str, name: str) -> str:
+    """The unit that is asked for, with the smaller one behind it: ``hours and minutes``."""
+    behind = re.search(rf"\b{re.escape(name)}\s+and\s+(?P<small>[^\W\d_]+)\b", text, re.I)
+    small = unit_of(behind["small"]) if behind else None
+    return f"{name} and {behind['small']}" if behind and small and compatible(small, unit_of(name)) else name
 
 
 def by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:

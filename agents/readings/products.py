@@ -31,6 +31,9 @@ def named_product(view: View) -> str | None:
 
 # A price is no price of a centimetre of height.
 _SIZES = lexicon.stems("height width length depth cm mm age born temp temperature year")
+# What something cost is no price of each hour that it took.
+_COSTS, _RATES = lexicon.stems("cost"), lexicon.stems("per unit each hourly daily weekly rate price")
+_TIMES = lexicon.stems("hours nights days weeks minutes")
 
 
 def _factors(view: View) -> tuple[list[Column], list[Column]]:
@@ -39,6 +42,9 @@ def _factors(view: View) -> tuple[list[Column], list[Column]]:
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
     others = [c for c in numbers if c not in prices and not {"per", *_SIZES} & set(name_stems(c.name))]
     amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]
+    if all(set(name_stems(c.name)) & _COSTS and not set(name_stems(c.name)) & _RATES for c in prices):
+        amounts = [c for c in amounts if not set(name_stems(c.name)) & _TIMES]
+        others = [] if not amounts else others
     return amounts or (others if len(others) == 1 else []), prices
 
 

@@ -26,12 +26,23 @@ _DAYS_OF_MONTH = re.compile(
     rf"{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b",
     re.I,
 )
+_ORDINALS = re.findall(
+    r"\S+",
+    """
+    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third
+    twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first
+    """,
+)
+_SPELT = "|".join(sorted(_ORDINALS, key=len, reverse=True))
 _DATES = [
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})(?:-(?P<day>\d{2}))?\b"),
     re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b", re.I),
     re.compile(
         rf"\b{_MONTH}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s+(?P<year>\d{{4}}))?\b", re.I
     ),
+    re.compile(rf"\b(?P<day>{_SPELT})\s+of\s+{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b", re.I),
+    re.compile(rf"\b{_MONTH}\s+the\s+(?P<day>{_SPELT})\b(?:,?\s+(?P<year>\d{{4}})\b)?", re.I),
     re.compile(rf"\b{_MONTH}(?:\s+(?:of\s+)?(?P<year>\d{{4}}))?\b", re.I),
     re.compile(r"\b(?P<year>(?:1[5-9]|20)\d\d)\b"),
 ]
@@ -134,7 +145,8 @@ class Question:
                     continue
                 parts = match.groupdict()
                 month = _MONTHS[parts["month"].lower()] if parts.get("month") else int(parts.get("number") or 0)
-                day = int(parts.get("day") or 0)
+                written = (parts.get("day") or "0").lower()
+                day = int(written) if written.isdigit() else _ORDINALS.index(written) + 1
                 if month > 12 or day > 31:
                     continue
                 found.append(DateMention(int(parts.get("year") or 0), month, day, match.start(), match.end()))

@@ -3,11 +3,17 @@
 import re
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.asking import asked_column, numbers_rows
+from pointwork.agents.readings.asking import asked_column, numbers_rows, row_name
 from pointwork.agents.readings.linking import name_stems
 from pointwork.agents.readings.products import worth_of
 from pointwork.agents.readings.view import Shape, View
 from pointwork.tools.catalog import Column
+
+# "Which piece of it has the highest price?" asks for the piece and not for the price.
+_HAS = re.compile(
+    r"\b(?:which|what)\s+(?!(?:is|are|was|were|do|does|did|has|have|had)\b)[a-z]\w+\b[^,;?]*\b(?:has|have|had)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
 
 
 def superlative(view: View) -> Shape | None:
@@ -35,6 +41,8 @@ def superlative(view: View) -> Shape | None:
         nexts = words[at + 1] if at + 1 < len(words) else None
     view.explain([at])
     asked = asked_column(view, at)
+    if asked is not None and asked.kind == "number" and _HAS.search(view.question.text[: word.start]):
+        asked = row_name(view) or asked
     often = nexts is not None and nexts.text.lower() in ("often", "frequently", "times", "frequent")
     if often:
         view.explain([at + 1])

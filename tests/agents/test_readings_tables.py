@@ -314,3 +314,35 @@ def test_who_is_a_person_and_which_plant_is_no_date(tmp_path: Path) -> None:
     assert answer("Which orchid was received in 2012?", tmp_path) == "A2"  # an orchid is no date
     assert answer("Which day was the vanilla received?", tmp_path) == "2012-05-06"
     assert read("Who received the vanilla?", tmp_path) == []
+
+
+COURSES = """session,day,topic,place,hours,cost_eur,duration_min
+T01,2024-01-13,Ropes,Base hall,6,180,95
+T02,2024-05-27,First aid,Base hall,4,95.5,150
+T03,2024-08-30,Ropes,Slopes,3,60,240
+T04,2024-09-02,Radio,Base hall,5,20,60
+"""
+TOOLS = """code,item,unit,unit_price
+E01,Rope,piece,190
+E02,Drone,piece,5460
+E03,Oxygen,bottle,80
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (
+            "Which piece of our equipment has the highest unit price?",
+            "Drone",
+        ),  # the piece, by its name and not its code
+        ("What is the highest unit price?", "5460"),
+        ("What did the sessions held in the Base hall cost all together?", "295.5"),  # no cost of each hour
+        ("How many sessions were there from the beginning of May to the end of August 2024?", "2"),
+        ("How many sessions were there from May to August 2024?", "2"),
+    ],
+)
+def test_whose_price_what_it_cost_and_from_when_to_when(question: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "courses.csv").write_text(COURSES)
+    (tmp_path / "tools.csv").write_text(TOOLS)
+    assert answer(question, tmp_path).removesuffix(".0") == expected

@@ -42,6 +42,9 @@ Sand is spread on wet rails: two litres for every 50 metres of track. In winter 
         ),
         ("What weekday was 14 July 1989?", "weekday", ""),
         ("Was 1900 a leap year?", "leap_year", ""),
+        ("What day of the week was the first of August 2019?", "weekday", ""),
+        ("How many days lie between the third of May and June the twenty-first, 2024?", "difference", "2024-06-21"),
+        ("Which date is the first Monday of May 2024?", "in_month", "first Monday"),
         ("Which date is the last Friday of August 2025?", "in_month", "last Friday"),
         ("She was born on 2 May 1990; how old is she on 1 May 2020?", "age", "2020-05-01"),
     ],
@@ -58,6 +61,9 @@ def test_dates_and_times(text: str, operation: str, other: str) -> None:
         ("How many km are 12 miles?", "(12 miles) to km"),
         ("The box weighs 3 lb 4 oz. In grams?", "(3 lb + 4 oz) to grams"),
         ("Express 9 knots in kilometres per hour", "(9 knots) to kilometres per hour"),
+        ("My flight takes 485 minutes. Put that in hours and minutes.", "(485 minutes) to hours and minutes"),
+        ("How many feet and inches are 180 cm?", "(180 cm) to feet and inches"),
+        ("Tell me how many miles and if you can why 3 km are", "(3 km) to miles"),
     ],
 )
 def test_units(text: str, expression: str) -> None:
