@@ -176,7 +176,9 @@ def test_nothing_learnt_solves_nothing_for_sure() -> None:
 
 
 def test_the_calculator_prepares_it_with_its_probability() -> None:
-    prepared = asyncio.run(prepare_calculator("A pen costs 3 euros. How much do 7 pens cost?", ToolContext()))
+    prepared = asyncio.run(
+        prepare_calculator("Eve reads 12 pages a day. How many does she read in 9 days?", ToolContext())
+    )
     assert prepared.call is not None
     assert prepared.call[0] == "calculate"
     assert prepared.sure < 0.8  # a model that is not small is asked
@@ -202,12 +204,12 @@ class _Small(ScriptedClient):
 
 
 def test_a_small_model_is_not_asked_what_is_read(tmp_path: Path) -> None:
-    task: Any = "A pen costs 3 euros. How much do 7 pens cost?"
+    task: Any = "Eve reads 12 pages a day. How many does she read in 9 days?"
     with _Small([]) as client, Team(models={"worker-small": client}, root=tmp_path) as team:
         result = team.run(task)
-    assert (result.status, result.text) == ("ok", "21")
+    assert (result.status, result.text) == ("ok", "108")
     with (
-        ScriptedClient([Step('{"expression": "7 * 3"}', times=None)]) as client,
+        ScriptedClient([Step('{"expression": "9 * 12"}', times=None)]) as client,
         Team(models={"worker-small": client}, root=tmp_path) as team,
     ):
         team.run(task)
