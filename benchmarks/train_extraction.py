@@ -3,6 +3,7 @@
     python benchmarks/train_extraction.py            # prints what it is worth, writes nothing
     python benchmarks/train_extraction.py --write    # some six minutes of two cores
     python benchmarks/train_extraction.py --in-use   # what agents say with the weights that ship; one minute
+    python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_comprehension_more.jsonl
 
 Learnt from our own texts with questions that they answer and questions that they do not
 (``training/recipes/reading_comprehension.jsonl``), nine of ten folders of ten texts; the tenth is measured, beside
@@ -290,11 +291,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--in-use", action="store_true")
+    parser.add_argument("--texts", type=Path, help="with --in-use: others, none of which anything was learnt from")
     arguments = parser.parse_args()
-    texts = [json.loads(line) for line in TEXTS.read_text().splitlines()]
+    if arguments.texts and not arguments.in_use:
+        parser.error("--texts is for --in-use")
+    texts = [json.loads(line) for line in (arguments.texts or TEXTS).read_text().splitlines()]
     folders = [texts[k : k + FOLDER] for k in range(0, len(texts), FOLDER)]
     if arguments.in_use:
-        replies = [one for k, folder in enumerate(folders) if k % 10 == 9 for one in in_use(folder)]
+        replies = [
+            one for k, folder in enumerate(folders) if arguments.texts or k % 10 == 9 for one in in_use(folder)
+        ]
         yes = [row for row in replies if row[0]]
         said = share([given for has, given, _ in replies if not has])
         wrong = sum(given and not right for _, given, right in yes)
