@@ -109,7 +109,23 @@ def quoted(
         return _several(want, pieces), pieces, True
     sentence = pieces[0].sentence.text
     whole = not strict and want.kind in ("phrase", "place") and extract.sure < SURE
-    return (sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text), pieces, True
+    answer = sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text
+    if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
+        return "", pieces, False
+    return answer, pieces, True
+
+
+# Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.
+_REASONS = re.compile(
+    r"\b(?:because|since|as|so|to|for|due|owing|thanks|after|when|if|otherwise|lest|from|that|reasons?|caus\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def _gives_reason(sentence: str, answer: str) -> bool:
+    """Whether such a word stands in an answer or right before it."""
+    before, _, _ = sentence.partition(answer)
+    return bool(_REASONS.search(f"{' '.join(before.split()[-3:])} {answer}"))
 
 
 _DENIES = re.compile(

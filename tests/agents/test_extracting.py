@@ -291,3 +291,14 @@ def test_regressions_are_stored_as_they_are(tmp_path: Path) -> None:
     read_back = stored_in(tmp_path / "one.npz")["said"]
     assert read_back.rows == linear.rows
     assert read_back.logits({"a": 1.0, "b": 2.0, "c": 9.0}) == linear.logits({"a": 1.0, "b": 2.0})
+
+
+def test_why_asks_for_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    _weighing(monkeypatch, sure=-5.0)  # the sentence is the answer
+    assert _says("Why was the pond dug?", "The pond was dug by Anna Weiss in 1931.") == ""
+    assert _says("Who dug the pond?", "The pond was dug by Anna Weiss in 1931.") != ""
+    dry = "The pond was dug because the wells ran dry."
+    assert _says("Why was the pond dug?", dry) == dry
+    _weighing(monkeypatch)  # a piece is: the word that stands before it counts
+    assert _says("Why was the pond dug?", dry) in dry
+    assert _says("Why was the pond dug?", dry)
