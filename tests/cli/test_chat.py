@@ -283,6 +283,7 @@ def test_ctrl_c_before_a_run_has_begun(chat: Any, scripted: Any, monkeypatch: py
 
     def loading() -> Any:
         if not stopped.is_set():
+            time.sleep(0.5)  # until the main thread waits for the run
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             stopped.wait(60)
         return load()
