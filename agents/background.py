@@ -72,26 +72,48 @@ class BackgroundLoop:
             threading.Thread(target=_serve, args=(self._loop,), name="pointwork", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def cleaned(self, work: Coroutine[Any, Any, Any] | None = None) -> "Future[None]":
-        """Done as soon as cancelled work has cleaned up: one piece of it, or all there is."""
+    def dropping(self, work: Coroutine[Any, Any, Any]) -> "Future[None]":
+        """Cancel one piece of work, if it has begun; done as soon as that has cleaned up.
 
-        async def others() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            if work is not None:  # others may go on for long
-                tasks = [task for task in tasks if task.get_coro() is work]
-            await asyncio.wait(tasks, timeout=STOPPING) if tasks else None
+        It is found by itself and not by what ``submit`` returns: Ctrl-C may come before anybody has that.
+        """
+
+        tasks: list[asyncio.Task[Any]] = []
+
+        def drop() -> None:
+            tasks.extend(task for task in asyncio.all_tasks() if task.get_coro() is work)
+            for task in tasks:
+                if not task.cancelling():  # a second time would end its cleaning up
+                    task.cancel()
+
+        async def dropped() -> None:
+            await asyncio.wait(tasks, timeout=STOPPING) if tasks else work.close()
 
         with self._lock:
             if self._loop is not None:
-                return self._start(others())
+                self._loop.call_soon_threadsafe(drop)  # before the work's next step
+                return self._start(dropped())
+        work.close()
         nothing: Future[None] = Future()
         nothing.set_result(None)
         return nothing
 
-    def drain(self, work: Coroutine[Any, Any, Any] | None = None) -> None:
-        """Wait until cancelled work has cleaned up: one piece of it, or all there is."""
+    def drop(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Cancel one piece of work and wait until it has cleaned up."""
         with contextlib.suppress(Exception):
-            self.cleaned(work).result(timeout=STOPPING + 5)
+            self.dropping(work).result(timeout=STOPPING + 5)
+
+    def drain(self) -> None:
+        """Wait until all cancelled work has cleaned up."""
+
+        async def others() -> None:
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            await asyncio.wait(tasks, timeout=STOPPING) if tasks else None
+
+        with self._lock:
+            job = self._start(others()) if self._loop is not None else None
+        with contextlib.suppress(Exception):
+            job.result(timeout=STOPPING + 5) if job is not None else None
 
     def cancel(self) -> None:
         """Take no more work, cancel what goes on, and wait until that has cleaned up."""
@@ -128,13 +150,11 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 def result_of(worker: BackgroundLoop, work: Coroutine[Any, Any, T]) -> T:
     """Do work on the loop and wait for it; Ctrl-C cancels it."""
-    job = worker.submit(work)
     try:
-        return job.result()
+        return worker.submit(work).result()
     except KeyboardInterrupt:
-        job.cancel()
         # let the run store that it was interrupted before the process goes
-        worker.drain(work)
+        worker.drop(work)
         raise
     except CancelledError:
         raise _closed() from None
@@ -142,14 +162,14 @@ def result_of(worker: BackgroundLoop, work: Coroutine[Any, Any, T]) -> T:
 
 async def awaited(worker: BackgroundLoop, work: Coroutine[Any, Any, T]) -> T:
     """``result_of``, for somebody on another event loop; cancelling what awaits it cancels the work."""
-    job = worker.submit(work)
+    job = asyncio.wrap_future(worker.submit(work))
     try:
-        return await asyncio.wrap_future(job)
+        return await asyncio.shield(job)
     except asyncio.CancelledError:
         if not _cancelled():
             raise _closed() from None
         # the run stores what it has come to before whoever stopped it goes on
-        await asyncio.wrap_future(worker.cleaned(work))
+        await asyncio.wrap_future(worker.dropping(work))
         raise
 
 
@@ -174,15 +194,15 @@ def streamed(
     def ended(_: object) -> None:
         events.put(None)
 
-    job = worker.submit(work)
-    job.add_done_callback(ended)
+    job: Future[Any] | None = None
     try:
+        job = worker.submit(work)
+        job.add_done_callback(ended)
         while (event := events.get()) is not None:
             yield event
     finally:
-        if not job.done():
-            job.cancel()
-            worker.drain(work)
+        if job is None or not job.done():
+            worker.drop(work)
     try:
         job.result()
     except CancelledError:
@@ -204,9 +224,8 @@ async def followed(
             yield event
     finally:
         if not job.done():
-            job.cancel()
             # the run stores what it has come to before whoever stopped it goes on
-            await asyncio.wrap_future(worker.cleaned(work))
+            await asyncio.wrap_future(worker.dropping(work))
     try:
         job.result()
     except CancelledError:

@@ -11,7 +11,7 @@ from typing import Any
 from pointwork.agents import examples
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.quoting import besides, sentences_about
-from pointwork.agents.readings import Reading, moments, problems, tables
+from pointwork.agents.readings import Reading, measured, moments, problems, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asks_words
@@ -198,59 +198,11 @@ async def _asked_table(text: str, context: ToolContext) -> Prepared:
     return Prepared(context=shown, tools=narrowed, examples=tuple(_table_examples(text)))
 
 
-# How the end of a column's name says a unit that the calculator spells otherwise.
-_SPELLED_UNITS = {
-    "kmh": "km/h",
-    "ms": "m/s",
-    "c": "degC",
-    "f": "degF",
-    "l": "litres",
-    "celsius": "degC",
-    "hrs": "hours",
-}
-_LASTS = frozenset(["duration", "time", "length", "flight", "journey", "runtime"])
-_NAMED_UNITS = frozenset(
-    [
-        "mm",
-        "cm",
-        "km",
-        "kg",
-        "g",
-        "mg",
-        "t",
-        "knots",
-        "kwh",
-        "kw",
-        "w",
-        "litres",
-        "liters",
-        "ml",
-        "metres",
-        "meters",
-        "m",
-        "miles",
-        "hpa",
-        "bar",
-        "lb",
-        "oz",
-        "minutes",
-        "hours",
-        "seconds",
-        "feet",
-    ]
-)
-
-
 def _unit_of(reading: Reading) -> str:
     """The unit that the end of a number column's name says; none of a count."""
     if reading.arguments.get("aggregate", "none") in ("count", "distinct") or reading.yes_no:
         return ""
-    if reading.unit:
-        return reading.unit
-    *others, last = re.split(r"[_\W]+", str(reading.arguments.get("column", "")).lower())
-    if last in ("min", "mins") and _LASTS & set(others):  # min_c and team_min are the least of something
-        return "minutes"
-    return _SPELLED_UNITS.get(last, last if last in _NAMED_UNITS else "")
+    return reading.unit or measured.unit_named(str(reading.arguments.get("column", "")))
 
 
 def _table_examples(text: str) -> list[Example]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import copy
-import importlib
 import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
@@ -52,11 +51,11 @@ from pointwork.store import Store, default_url, open_store
 T = TypeVar("T")
 
 
-def loaded_graphs() -> Any:
-    """The module of the graph. Half of a team's loading time is LangGraph's, so it is loaded by the first run; who
-    serves or times runs calls this before.
+def load_graphs() -> None:
+    """Load LangGraph. Half of a team's loading time is LangGraph's, so the first run does it; who serves or times runs
+    calls this before.
     """
-    return importlib.import_module("pointwork.agents.graph")
+    import pointwork.agents.graph  # noqa: F401
 
 
 class Team:
@@ -148,7 +147,9 @@ class Team:
         takes the outer graph's checkpointer.
         """
         if self._graph is None:
-            self._graph = loaded_graphs().build_graph(self.services)
+            from pointwork.agents.graph import build_graph
+
+            self._graph = build_graph(self.services)
         return self._graph
 
     def run(
@@ -305,7 +306,7 @@ class Team:
     async def _run(
         self, task: str, budget: Budget, thread: str | None, root: str, events: "Events | AsyncEvents | None" = None
     ) -> Result:
-        loaded_graphs()  # the time that it takes to load is not the run's
+        load_graphs()  # the time that it takes to load is not the run's
         await asyncio.sleep(0)  # whoever gave up meanwhile began nothing
         run_id = begin_run(self.services, task, root=root, thread=thread, budget=budget)
         put(events, {"event": "run", "run_id": run_id})
@@ -329,7 +330,9 @@ class Team:
         if asked and answer is None:
             return await self._waiting(run["id"], asked, events)
         if answer is not None:
-            inputs = loaded_graphs().resuming(answers_to(asked, answer, run["id"]))
+            from pointwork.agents.graph import resuming
+
+            inputs = resuming(answers_to(asked, answer, run["id"]))
         elif not await self._begun(run["id"]):
             inputs = {"task": run["task"], "thread": run["thread"], "root": run["root"], "run_id": run["id"]}
         wake(self.services, run["id"])
@@ -393,7 +396,9 @@ class Team:
             whole._runner = asyncio.ensure_future(open_checkpointer(self.store))
         checkpointer, _ = await asyncio.shield(whole._runner)
         if self._compiled is None:
-            self._compiled = loaded_graphs().build_graph(self.services, checkpointer)
+            from pointwork.agents.graph import build_graph
+
+            self._compiled = build_graph(self.services, checkpointer)
         return self._compiled
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

@@ -21,7 +21,7 @@ from pointwork import __version__
 from pointwork.agents import Team
 from pointwork.agents.result import FINISHED, Question, Result
 from pointwork.agents.services import ANYTHING
-from pointwork.agents.team import loaded_graphs
+from pointwork.agents.team import load_graphs
 from pointwork.errors import PointworkError, RunError, UsageError
 from pointwork.mcp_servers import prompts, resources, schemas
 from pointwork.mcp_servers.jobs import Job, Jobs, Stream
@@ -74,7 +74,7 @@ class AgentServer:
     """
 
     def __init__(self, team: Team, options: Options | None = None) -> None:
-        loaded_graphs()  # now, not while the first client waits for its run
+        load_graphs()  # now, not while the first client waits for its run
         self.team, self.options = team, options or Options()
         self.books = Accounts(team.store)
         self.jobs = Jobs(team.store, self.books, self.options.max_runs)

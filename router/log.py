@@ -104,8 +104,10 @@ class Log:
 
     def unsaid(self, decision_id: str, outcome: Outcome, source: str) -> bool:
         """Whether a quality is news from this source, though others may have said the same before it."""
-        said = [row["quality"] for row in self.outcomes(decision_id) if row["source"] == source]
-        return outcome.quality not in (None, *[quality for quality in said if quality is not None][-1:])
+        if outcome.quality is None:
+            return False
+        rows = [row for row in self.outcomes(decision_id) if row["source"] == source]
+        return outcome.quality not in [row["quality"] for row in rows if row["quality"] is not None][-1:]
 
     def decision(self, decision_id: str) -> Row | None:
         """A decision of this router."""

@@ -43,8 +43,7 @@ def _factors(view: View) -> tuple[list[Column], list[Column]]:
     others = [c for c in numbers if c not in prices and not {"per", *_SIZES} & set(name_stems(c.name))]
     amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]
     if all(set(name_stems(c.name)) & _COSTS and not set(name_stems(c.name)) & _RATES for c in prices):
-        amounts = [c for c in amounts if not set(name_stems(c.name)) & _TIMES]
-        others = [] if not amounts else others
+        return [c for c in amounts if not set(name_stems(c.name)) & _TIMES], prices
     return amounts or (others if len(others) == 1 else []), prices
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings import lexicon, measured, moments
 from pointwork.agents.readings.asking import WH, asked_column, may_be, numbers_rows
 from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.periods import period
@@ -69,6 +69,10 @@ def _count(view: View) -> Shape | None:
     things = _counted_things(view, head)
     if things is not None:
         return {"aggregate": "sum", "column": things}, None, False
+    sized = _sized_column(view, head)
+    if sized is not None:
+        view.explain(head[:1])
+        return {"aggregate": "sum", "column": sized}, None, False
     named = _counted_column(view, head)
     if named is not None:
         return named
@@ -122,6 +126,14 @@ def _counted_column(view: View, head: list[int]) -> Shape | None:
         if word.content:
             return None
     return None
+
+
+def _sized_column(view: View, head: list[int]) -> str | None:
+    """``How many hours did it take``, of a column of minutes: the only one that is measured in units of that kind."""
+    unit = moments.unit_of(view.question.words[head[0]].text.lower()) if head and view.conditions else None
+    sized = [c.name for c in view.kinds("number") if unit is not None and measured.measures(c.name, unit)]
+    alike = [name for name in sized if moments.unit_of(measured.unit_named(name)) == unit] or sized
+    return alike[0] if len(alike) == 1 else None
 
 
 def _counted_things(view: View, head: list[int]) -> str | None:

@@ -14,6 +14,11 @@ _HAS = re.compile(
     r"\b(?:which|what)\s+(?!(?:is|are|was|were|do|does|did|has|have|had)\b)[a-z]\w+\b[^,;?]*\b(?:has|have|had)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
+# "How many hours did the first session last?"
+_LASTING = re.compile(
+    r"\bhow\s+(?:long|many)\b[^,;?]*\b(?:did|does|do|will|would)\b[^,;?]*(?<!\bthe)\s+last(?=\s*(?:$|[.,;?]|(?:in|for|on|at)\b))",
+    re.IGNORECASE,
+)
 
 
 def superlative(view: View) -> Shape | None:
@@ -23,6 +28,7 @@ def superlative(view: View) -> Shape | None:
         for i, word in enumerate(words)
         if word.stem in lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
         and not _is_measured_name(view, i)
+        and not any(word.start < lasting.end() <= word.end for lasting in _LASTING.finditer(view.question.text))
         and view.explained.get(i, 0.0) < 1.0  # "the first seven days of March" is a condition
         and not (i and words[i - 1].text.lower() == "at" and word.text.lower() in ("least", "most"))
     ]

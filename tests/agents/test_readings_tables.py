@@ -342,6 +342,7 @@ E03,Oxygen,bottle,80
         ("What did the sessions held in the Base hall cost all together?", "295.5"),  # no cost of each hour
         ("How many sessions were there from the beginning of May to the end of August 2024?", "2"),
         ("How many sessions were there from May to August 2024?", "2"),
+        ("How many minutes did session T03 last?", "240"),  # "last" is a verb here
     ],
 )
 def test_whose_price_what_it_cost_and_from_when_to_when(question: str, expected: str, tmp_path: Path) -> None:

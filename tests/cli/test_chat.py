@@ -277,23 +277,23 @@ def test_ctrl_c_stops_the_turn_and_stays(chat: Any, scripted: Any) -> None:
 def test_ctrl_c_before_a_run_has_begun(chat: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the first run's libraries are loaded."""
     scripted()
-    load = team.loaded_graphs
-    drain = BackgroundLoop.drain
+    load = team.load_graphs
+    drop = BackgroundLoop.dropping
     stopped = threading.Event()
 
     def loading() -> Any:
         if not stopped.is_set():
-            time.sleep(0.5)  # until the main thread waits for the run
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             stopped.wait(60)
         return load()
 
-    def draining(*given: Any) -> None:
+    def dropping(*given: Any) -> Any:
+        dropped = drop(*given)
         stopped.set()
-        drain(*given)
+        return dropped
 
-    monkeypatch.setattr(team, "loaded_graphs", loading)
-    monkeypatch.setattr(BackgroundLoop, "drain", draining)
+    monkeypatch.setattr(team, "load_graphs", loading)
+    monkeypatch.setattr(BackgroundLoop, "dropping", dropping)
     code, out, err = chat(Terminal("What is 2 * 3?", "/runs", "What is 2 * 4?"))
     assert code == 0
     assert "stopped" in err

@@ -16,7 +16,7 @@ from pointwork.agents import Agent, Team
 from pointwork.agents.background import BackgroundLoop
 from pointwork.agents.job import Job
 from pointwork.agents.loop import work
-from pointwork.agents.team import loaded_graphs
+from pointwork.agents.team import load_graphs
 from pointwork.bench.metering import Metered, Meters, Usage
 from pointwork.bench.parsers import answer_without_a_model
 from pointwork.bench.tasks import Task
@@ -176,7 +176,7 @@ class Bench:
 
 class _TeamSystem:
     def __init__(self, bench: Bench, name: str, policy: str) -> None:
-        loaded_graphs()  # else it would count as time of the first task
+        load_graphs()  # else it would count as time of the first task
         self._bench, self._name, self._policy = bench, name, policy
         self._kept: Team | None = None
 
