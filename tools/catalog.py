@@ -13,7 +13,7 @@ from pointwork.tools import paths
 from pointwork.tools.duck import Database, open_database
 from pointwork.tools.paths import Entry
 from pointwork.tools.references import referring
-from pointwork.tools.table_info import Column, TableInfo
+from pointwork.tools.table_info import CODE, DIGITS, Column, TableInfo
 from pointwork.tools.table_loading import (
     SUFFIXES,
     Source,
@@ -160,22 +160,25 @@ def _look(database: Database, source: Source) -> TableInfo:
     rows = database.query(f"SELECT count(*) FROM {table}", 1).rows[0][0]  # noqa: S608
     counted = _counts(database, table, columns)
     described = tuple(
-        Column(c.name, c.type, _values(database, table, c), *counts)
-        for c, counts in zip(columns, counted, strict=True)
+        Column(c.name, c.type, _values(database, table, c), empties, distinct, c.kind == "text" and 0 < distinct == codes)
+        for c, (empties, distinct, codes) in zip(columns, counted, strict=True)
     )
     return TableInfo(source.name, source, described, int(rows))
 
 
-def _counts(database: Database, table: str, columns: list[Column]) -> list[tuple[int, int]]:
-    """(empty cells, different values) of each column."""
+def _counts(database: Database, table: str, columns: list[Column]) -> list[tuple[int, int, int]]:
+    """(empty cells, different values, different codes) of each column."""
     asked = [
-        f"count(*) FILTER (WHERE {name} IS NULL OR trim(CAST({name} AS VARCHAR)) = ''), count(DISTINCT {name})"
+        f"count(*) FILTER (WHERE {name} IS NULL OR trim(CAST({name} AS VARCHAR)) = ''), count(DISTINCT {name}), "
+        f"count(DISTINCT {name}) FILTER (WHERE regexp_full_match(CAST({name} AS VARCHAR), '{CODE}') "
+        f"AND NOT regexp_full_match(CAST({name} AS VARCHAR), '{DIGITS}'))"
         for name in (quote_name(column.name) for column in columns)
     ]
     if not asked:
         return []
     row = database.query(f"SELECT {', '.join(asked)} FROM {table}", 1).rows[0]  # noqa: S608
-    return [(int(row[2 * i]), int(row[2 * i + 1])) for i in range(len(columns))]
+    numbers = iter(map(int, row))
+    return list(zip(numbers, numbers, numbers, strict=True))
 
 
 def texts_of(root: Path, info: TableInfo, column: Column) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pointwork.text import tokenize
 from pointwork.tools.duck import open_database
-from pointwork.tools.table_info import Column, TableInfo, is_code
+from pointwork.tools.table_info import Column, TableInfo
 from pointwork.tools.table_loading import Reference, quote_name
 
 MOST = 3
@@ -42,10 +42,10 @@ def referring(root: Path, tables: Sequence[TableInfo]) -> dict[str, tuple[Refere
     keys = [found for table in tables if (found := _keys(root, table)) is not None]
     made: dict[str, list[Reference]] = {}
     for table in tables:
-        others = [one for one in keys if one.table is not table]
         taken = {column.name.lower() for column in table.columns}
         for column in table.columns:
-            reference = _reference(root, table, column, [one for one in others if _may_hold(column, one)])
+            others = [one for one in keys if one.column is not column and _may_hold(column, one)]
+            reference = _reference(root, table, column, others)
             if reference is not None and reference.name.lower() not in taken:
                 made.setdefault(table.name, []).append(reference)
                 taken.add(reference.name.lower())
@@ -56,7 +56,8 @@ def _keys(root: Path, table: TableInfo) -> Keys | None:
     if not 1 < table.rows <= _ROWS:
         return None
     for column in table.columns:
-        if column.kind in ("text", "number") and column.distinct == table.rows:
+        # a blank text is one of the distinct ones, but no key
+        if column.kind in ("text", "number") and not column.empties and column.distinct == table.rows:
             shown = _named(table, column) if _is_key(table, column) else None
             if shown is not None:
                 return Keys(table, column, shown, _cells(root, table, column))
@@ -84,7 +85,7 @@ def _is_key(table: TableInfo, column: Column) -> bool:
     """Whether a column that holds no value twice numbers the rows: by its name, or as codes with digits in them."""
     if _KEYS & set(_words(column.name)):
         return True
-    return column.kind == "text" and bool(column.values) and all(is_code(value) for value in column.values)
+    return column.coded
 
 
 def _called(column: Column, keys: Keys) -> bool:

@@ -18,6 +18,7 @@ class Column:
         values: the distinct texts of a text column, most frequent first; empty if they are too many or too long.
         empties: how many cells are empty.
         distinct: how many different values there are.
+        coded: whether all values of a text column are codes such as E01.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Column:
     values: tuple[str, ...] = ()
     empties: int = 0
     distinct: int = 0
+    coded: bool = False
 
     @property
     def kind(self) -> str:
@@ -64,6 +66,6 @@ class TableInfo:
         return next(column for column in self.columns if column.name == name)
 
 
-def is_code(value: str) -> bool:
-    """Whether a value is a code such as E01: one word with digits in it, and more than digits."""
-    return " " not in value and any(sign.isdigit() for sign in value) and not value.isdigit()
+# A code such as E01: one word with digits in it, and more than digits.
+CODE = r"[^ ]*[0-9][^ ]*"
+DIGITS = r"[0-9]+"

@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.linking import holds_codes, is_key, name_stems
+from pointwork.agents.readings.linking import called, is_key, name_stems
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
@@ -17,11 +17,32 @@ WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
 _WHO = ("who", "whom", "whose", "whoever")
+_TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
+_DOER = re.compile(r"(?:er|or)$")
 _KEY = re.compile(r"\b(?:ids?|no|nr|numbers?|codes?|keys?)\b", re.IGNORECASE)
 
 
 def asked_column(view: View, at: int | None = None) -> Column | None:
-    """The column that holds what is asked for."""
+    """The column that holds what is asked for; of rows that have names it is these, unless their keys are meant."""
+    named = called(view.info)
+    if named is not None and named.name in [column for column, op, _ in view.conditions if op == "="]:
+        named = None
+    if named is not None and at is None and _only_keys(view):  # "Who is P11?"
+        return named
+    found = _asked_column(view, at)
+    if found is None or named is None or not numbers_rows(view, found) or view.at(_KEY):
+        return found
+    return named
+
+
+def _only_keys(view: View) -> bool:
+    """Whether the key of a row is all that a question says."""
+    keys = [column for column, op, _ in view.conditions if op == "=" and numbers_rows(view, view.info.column(column))]
+    left = [i for i, word in enumerate(view.question.words) if word.content and view.explained.get(i, 0.0) < 1.0]
+    return bool(keys) and not left
+
+
+def _asked_column(view: View, at: int | None) -> Column | None:
     words = view.question.words
     # a date that is bound to a month or a year is still open
     bound = {n for n, op, value in view.conditions if op == "=" and not re.fullmatch(r"\d{4}(?:-\d{2})?", value)}
@@ -82,14 +103,27 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     text = column.kind == "text"
     if kind in _WHO:
         people = links.get(wh, 0.0) > 0 or _holds_people(column)
-        score += 0.8 * (text and people) + 0.2 * (text and column == _first_text(view))
+        doer = 0.1 * bool(_DOER.search(column.name.removesuffix("_name")))  # a grower, not a plant with a person's name
+        score += (0.8 + doer) * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)
     elif kind == "when" or (kind in ("which", "what") and _says_date(view, wh)):
-        score += 0.8 * (column.kind == "date")
+        score += 0.8 * (column.kind == "date" or _is_moment(view, column))
     elif kind == "how" and wh + 1 < len(words):
         score += links.get(wh + 1, 0.0) * (column.kind == "number")
     return score
+
+
+def _is_moment(view: View, column: Column) -> bool:
+    """Whether a year or a time of day is named by more than the question word: ``bought_year``, ``left_at``."""
+    named = max((w for i, w in view.links[column.name].items() if not WH.fullmatch(view.question.words[i].text)), default=0.0)
+    year = column.kind == "number" and "year" in name_stems(column.name)
+    return named >= 0.8 and (year or holds_times(column))
+
+
+def holds_times(column: Column) -> bool:
+    """Whether a column has times of day: 07:15."""
+    return bool(column.values) and all(_TIME.fullmatch(value) for value in column.values)
 
 
 def _holds_people(column: Column) -> bool:
@@ -124,7 +158,7 @@ def _first_text(view: View) -> Column | None:
 
 def row_name(view: View) -> Column | None:
     """The column that names a row: the first text column in which no value stands twice, keys last."""
-    texts = sorted((c for c in view.info.columns if c.kind == "text"), key=holds_codes)
+    texts = sorted((c for c in view.info.columns if c.kind == "text"), key=lambda c: c.coded)
     unique = next((c for c in texts if c.distinct == view.info.rows), None)
     return unique or next((c for c in texts[:1] if c.distinct >= 0.5 * view.info.rows), None)
 

@@ -9,7 +9,6 @@ from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.question import Question, Word
 from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.catalog import Column, TableInfo
-from pointwork.tools.table_info import is_code
 
 # How sure a link is: the same word, the start of one, a word for the same dimension.
 SAME, BEGINS, DIMENSION = 1.0, 0.8, 0.45
@@ -188,7 +187,7 @@ def _joined(links: list[ValueLink]) -> list[ValueLink]:
     ]
 
 
-_DOER = re.compile(r"(?:er|or)s?$", re.IGNORECASE)
+_DOER = re.compile(r"(?:er|or)(?:['’]?s)?$", re.IGNORECASE)
 
 
 def _says(words: Sequence[Word], value: str) -> bool:
@@ -205,13 +204,23 @@ def _alike(word: str, value: str) -> bool:
     return bool(_DOER.search(word)) == bool(_DOER.search(value))
 
 
-def holds_codes(column: Column) -> bool:
-    """Whether all values are codes: E01, E02."""
-    return bool(column.values) and all(is_code(value) for value in column.values)
-
-
 def is_key(info: TableInfo, column: Column) -> bool:
     """Whether a column only numbers the rows: it is called so, or as the table, and no value stands twice."""
     names = set(name_stems(column.name))
     own = {"id", "no", "nr", "number", *(name_stems(info.name) if column.kind == "number" else ())}
     return bool(own & names) and column.distinct == info.rows
+
+
+_CALLED = lexicon.stems("name title nickname")
+_OF_A_NAME = lexicon.stems("full display common short long own")
+
+
+def called(info: TableInfo) -> Column | None:
+    """The column with the rows' own names: ``name``, ``full_name``, ``boat_name`` of a table of boats."""
+    rows = {stem for column in info.columns if is_key(info, column) for stem in name_stems(column.name)}
+    rows |= set(name_stems(info.name)) | _OF_A_NAME
+    for column in info.columns:
+        names = set(name_stems(column.name))
+        if column.kind == "text" and names & _CALLED and names - _CALLED <= rows:
+            return column
+    return None

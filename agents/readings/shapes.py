@@ -250,6 +250,8 @@ def _lookup(view: View) -> Shape | None:
     if asked.kind == "date" and _any_date(view, asked):
         return None
     view.explain(view.links[asked.name])
+    if asked.kind == "date":  # "on what date": this is one
+        view.explain([i for i, word in enumerate(view.question.words) if word.stem in lexicon.DATED])
     adds_up = bool(lexicon.ADDITIVE & set(name_stems(asked.name))) and not lexicon.PRICES & set(
         name_stems(asked.name)
     )

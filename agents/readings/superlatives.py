@@ -4,7 +4,7 @@ import re
 
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.asking import asked_column, numbers_rows, row_name
-from pointwork.agents.readings.linking import name_stems
+from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.products import worth_of
 from pointwork.agents.readings.view import Shape, View
 from pointwork.tools.catalog import Column
@@ -52,6 +52,9 @@ def superlative(view: View) -> Shape | None:
     often = nexts is not None and nexts.text.lower() in ("often", "frequently", "times", "frequent")
     if often:
         view.explain([at + 1])
+    if plain and asked is not None and at + 1 in _rows_named(view):
+        view.explain([at + 1])  # "Which house holds the most batches?"
+        return _most_rows(view, at, asked, plain)
     measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
     worth = worth_of(view) if measure is None and plain and view.at(lexicon.WORTH) else None
     if worth is not None and asked is not None and asked.kind == "text":
@@ -68,6 +71,12 @@ def superlative(view: View) -> Shape | None:
     if not plain and nexts is not None and not any(at + 1 in links for links in view.links.values()):
         view.explain([at + 1], 0.6)  # "the longest playing time": it only says which dimension
     return _extreme(view, asked, measure, _direction(word.stem, measure, down), plain)
+
+
+def _rows_named(view: View) -> set[int]:
+    """Words that name the rows of the table and none of its numbers."""
+    numbers = {i for c in view.kinds("number") if not numbers_rows(view, c) for i in view.links[c.name]}
+    return set(table_links(view.info, view.question.words)) - numbers
 
 
 def _most_rows(view: View, at: int, asked: Column | None, plain: bool) -> Shape | None:

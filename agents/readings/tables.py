@@ -51,7 +51,10 @@ def _score(view: View) -> float:
     named = {i for links in view.links.values() for i, weight in links.items() if weight >= 0.8}
     # a word that names a column places the question here, even if it is not what is computed
     share = sum(max(min(1.0, view.explained.get(i, 0.0)), 0.4 * (i in named)) for i in content) / len(content)
-    return max(0.0, share - 0.15 * view.guessed)
+    # what stands under a key belongs to the table whose key it is, before those that refer to it
+    keys = {reference.column for reference in view.info.source.references}
+    referring = any(column in keys for column, _, _ in view.conditions)
+    return max(0.0, share - 0.15 * view.guessed - 0.02 * referring)
 
 
 def _arguments(info: TableInfo, view: View, arguments: dict[str, object]) -> dict[str, object]:

@@ -123,6 +123,11 @@ LONG = "Ilse Brandt, a net maker, and Tomasz Wern founded it in May, when he had
         ),
         ({"checker": {"type": "list", "value": ["a1", "b2"], "ordered": True}}, ["a1, b2"], ["b2, a1"]),
         ({"checker": {"type": "list", "value": [["Ada", "A. Linn"], "Bo"]}}, ["A. Linn; Bo"], ["Bo"]),
+        (
+            {"answer": ["Reed and River", "Farrow & Pike", "Ho"]},  # what is part of a name separates nothing
+            ["Ho, Reed and River, Farrow & Pike", "reed & river; Farrow and Pike and Ho"],
+            ["Reed, River, Farrow & Pike", "Reed and River, Ho"],
+        ),
         ({"checker": {"type": "name", "value": "42"}}, ["no. 42"], ["43"]),
     ],
 )

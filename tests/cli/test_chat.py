@@ -324,17 +324,40 @@ AGENTS = [Agent("stamper", "You stamp names.", {"stamping": "stamp names"}, (sta
 '''
 
 
-def test_ctrl_c_at_a_question_leaves_it_open_and_stays(
-    chat: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def stamping(scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that asks before it stamps; a token costs a thousandth of a dollar."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stamper_of_the_chat.py").write_text(STAMPER)
     (tmp_path / "pointwork.toml").write_text('agents_from = "stamper_of_the_chat:AGENTS"\n')
-    scripted(Step(json.dumps({"tool": "stamp", "arguments": {"name": "Ada"}}), times=None))
-    code, out, err = chat(Terminal("Stamp the name Ada", KeyboardInterrupt(), "/runs", "/quit"))
+    stamp = Step(json.dumps({"tool": "stamp", "arguments": {"name": "Ada"}}), times=None)
+    scripted(stamp, price=Price(1000.0, 1000.0))
+
+
+@pytest.mark.usefixtures("stamping")
+def test_ctrl_c_at_a_question_leaves_it_open_and_stays(chat: Any) -> None:
+    code, out, err = chat(Terminal("Stamp the name Ada", KeyboardInterrupt(), "/runs", "/cost", "/quit"))
     assert code == 0
     assert "it goes on waiting" in err
     assert "  waiting  " in out
+    assert "1 turn, $0.0" in out  # what it has cost so far counts
+    assert "1 turn, $0," not in out
+
+
+@pytest.mark.usefixtures("stamping")
+def test_ctrl_c_after_an_answer_stops_the_turn_and_stays(chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    resumed = Team.stream_resume
+
+    def interrupted_resume(*given: Any) -> Any:
+        for event in resumed(*given):
+            yield event
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Team, "stream_resume", interrupted_resume)
+    code, out, err = chat(Terminal("Stamp the name Ada", "approve", "What is 2 * 3?", "/quit"))
+    assert code == 0
+    assert "pointwork runs resume" in err
+    assert "\n6\n" in out
 
 
 @pytest.mark.parametrize("arguments", [("--thread", " "), ("--total-usd", "-1"), ("--budget-tokens", "many")])

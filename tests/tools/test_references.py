@@ -128,6 +128,20 @@ def test_what_is_no_key(tmp_path: Path, staff: str) -> None:
     assert columns(tmp_path, "tours") == ["tour", "place"]
 
 
+def test_a_blank_is_no_key(tmp_path: Path) -> None:
+    staff = '[{"staff_id": "S1", "name": "Ada Moor"}, {"staff_id": "S2", "name": "Ben Rook"}, {"staff_id": "", "name": "Cy"}]'
+    (tmp_path / "staff.json").write_text(staff)
+    (tmp_path / "tours.json").write_text('[{"tour": "T1", "guide": "S1"}, {"tour": "T2", "guide": ""}]')
+    assert columns(tmp_path, "tours") == ["tour", "guide"]
+
+
+def test_a_table_that_refers_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text("staff_id,name,mentor_id\nS1,Ada Moor,\nS2,Ben Rook,S1\nS3,Cy Park,S1\n")
+    assert columns(tmp_path, "staff") == ["staff_id", "name", "mentor_id", "mentor_name"]
+    asked = {"table": "staff", "column": "name", "where_column": "mentor_name", "where_op": "=", "where_value": "Ada Moor"}
+    assert call(tmp_path, "query_table", **asked).value["rows"] == [["Ben Rook"], ["Cy Park"]]
+
+
 def test_years_as_texts_are_no_codes(tmp_path: Path) -> None:
     (tmp_path / "years.json").write_text('[{"year": "1911", "what": "flood"}, {"year": "1932", "what": "fire"}]')
     (tmp_path / "mills.json").write_text('[{"mill": "Upper", "built": "1911"}, {"mill": "Low", "built": "1911"}]')

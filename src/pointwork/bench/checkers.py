@@ -101,6 +101,11 @@ class YesNo:
         return len(said) <= MAX_WORDS and found == {self.value}
 
 
+def _whole(name: str) -> str:
+    """A name without what would separate it from others: "Reed and River"."""
+    return " ".join(re.sub(r"[,;•&-]|\band\b", " ", name).split())
+
+
 @dataclass(frozen=True)
 class Items:
     """A list of names: all of them and no other, in any order unless ``ordered``."""
@@ -109,13 +114,16 @@ class Items:
     ordered: bool = False
 
     def right(self, text: str) -> bool:
-        """Items between commas, semicolons, lines, bullets or ``and``."""
+        """Items between commas, semicolons, lines, bullets or ``and``; what is part of a name separates nothing."""
+        for name in {name for item in self.values for name in item if _whole(name) != name}:
+            written = r"(?:\W|\band\b)+".join(map(re.escape, _whole(name).split()))
+            text = re.sub(written, _whole(name), text, flags=re.IGNORECASE)
         said = [part for part in re.split(r"[,;\n•]|\band\b|(?:^|\s)[-*]\s|(?:^|\s)\d+[.)]\s", text) if words(part)]
         left = list(self.values)
         if len(said) != len(left) or len(text.split()) > 2 * MAX_WORDS:
             return False
         for part in said:
-            fits = [item for item in left if any(place_of(words(name), words(part)) is not None for name in item)]
+            fits = [item for item in left if any(place_of(words(_whole(name)), words(part)) is not None for name in item)]
             if not fits or (self.ordered and left[0] not in fits):
                 return False
             left.remove(left[0] if self.ordered else fits[0])

@@ -155,16 +155,19 @@ class Conversation:
         if budget is None:  # a conversation that began with nothing to spend
             self._codes.add(BUDGET)
             return
+        run_id = ""
         try:
             events = self._team.stream(line, budget=budget, thread=self._thread, root=self._root)
             result = follow(events, quiet=self._json)
             if not self._json:
-                result = converse(self._team, result)
+                run_id = result["run_id"]
+                result = converse(self._team, result, follow)
         except Stopped as stopped:
             self._codes.add(STOPPED)
             self._say_error(str(stopped), run_id=stopped.run_id, status="interrupted")
             self._count_stopped(stopped.run_id)
         except typer.Abort:  # Ctrl-C at a question that the run asks
+            self._count_stopped(run_id)
             err.print("it goes on waiting; see pointwork runs list")
         except PointworkError as error:
             self._codes.add(USAGE if isinstance(error, UsageError) else FAILED)
@@ -177,7 +180,7 @@ class Conversation:
             print_json_line(result) if self._json else show_result(result)
 
     def _count_stopped(self, run_id: str) -> None:
-        """What a stopped turn took counts too."""
+        """What a turn took counts too that was stopped, or left at a question."""
         for row in _runs(self._team, self._thread, _LISTED):
             if row["run_id"] == run_id:
                 self._spent.add({**row["cost"], "seconds": row["cost"]["seconds"] or 0.0})

@@ -1,7 +1,7 @@
 """``pointwork run`` and what it draws while it runs; ``runs resume`` draws the same."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,16 +48,18 @@ def run(
         given = {name: value for name, value in asdict(asked).items() if value is not None}
         budget = replace(team.settings.default_budget(), **given)
         result = draw(team.stream(task, budget=budget, thread=thread, root=root), quiet=json)
-        finish(result if json else converse(team, result), json)
+        finish(result if json else converse(team, result, draw), json)
 
 
-def converse(team: "Team", result: dict[str, Any]) -> dict[str, Any]:
-    """Put a run's questions to whoever sits at the terminal, and let it go on with the answers."""
+def converse(team: "Team", result: dict[str, Any], follow: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Put a run's questions to whoever sits at the terminal, and let it go on with the answers; ``follow`` or ``draw``
+    says what Ctrl-C then ends.
+    """
     while result["status"] == "waiting" and sys.stdin.isatty():
         answers = {
             question["id"]: _choose(question["question"], question["answers"]) for question in result["questions"]
         }
-        result = draw(team.stream_resume(result["run_id"], answers), quiet=False)
+        result = follow(team.stream_resume(result["run_id"], answers), quiet=False)
     return result
 
 
