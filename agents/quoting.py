@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.readings import extracting, moments, sentences, spans
+from pointwork.agents.readings import extracting, moments, sentences, spans, topics
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import Wanted, wanted
@@ -89,6 +89,9 @@ def quoted(
     if want.kind == "yes-no":
         denied = _DENIES.search(found[0].text)
         return ("" if found[0].score < FITTING else "no" if denied else "yes"), [], True
+    item = topics.described(question, want, found, idf)
+    if item is not None:
+        return item.topic, [spans.Span(item.topic, item.score, item)], True
     pieces = spans.candidates(question, want, found, RATED)
     strict = want.kind in spans.STRICT
     if not pieces and strict:  # no amount of money anywhere: nothing says what it costs
@@ -103,6 +106,7 @@ def quoted(
     asked = moments.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
+    says = says and (want.kind not in _NAMED or _numbered(question, pieces[0].sentence))
     if not says or found[0].score < FITTING:
         return "", pieces, says
     if want.several > 1:
@@ -140,6 +144,19 @@ def _speaks(question: str, sentence: sentences.Sentence) -> bool:
     return any(sentences.holds(word.stem, held) for word in Question(question).words if word.content)
 
 
+# What a number in a question only describes, and is not calculated with.
+_NAMED = ("phrase", "person", "place")
+
+
+def _numbered(question: str, sentence: sentences.Sentence) -> bool:
+    """Whether a sentence or what stands around it holds the numbers of a question: hook 9 is not hook 5."""
+    around = f"{sentence.before} {sentence.text} {sentence.passage.heading} {sentence.passage.path}"
+    return set(_NUMBER.findall(question)) <= set(_NUMBER.findall(around))
+
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)?(?![\w])")
+
+
 def _several(want: Wanted, pieces: Sequence[spans.Span]) -> str:
     """As many pieces of the best one's sentence as are asked for, none of them part of another."""
     same: list[str] = []
@@ -160,9 +177,10 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     answer, pieces, said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
     shown: dict[str, str] = {}
     for piece in pieces[:1]:
-        if piece.text not in piece.sentence.text or piece.sentence.subject:
+        topic = "" if piece.sentence.topic in piece.sentence.text else f"{piece.sentence.topic}:"
+        if piece.text not in piece.sentence.text or piece.sentence.subject or topic:
             # it is whom the sentence before speaks of, or that says of what this one speaks: "Its architect was …"
-            named = piece.sentence.subject or piece.sentence.before
+            named = piece.sentence.subject or topic or piece.sentence.before
             shown[f"{named} {piece.sentence.text}"] = piece.sentence.source
     best = {piece.sentence.text: piece.sentence for piece in pieces[:3]}
     for sentence in [*best.values(), *found[:3]]:

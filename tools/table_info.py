@@ -69,3 +69,10 @@ class TableInfo:
 # A code such as E01: one word with digits in it, and more than digits.
 CODE = r"[^ ]*[0-9][^ ]*"
 DIGITS = r"[0-9]+"
+_TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
+
+
+def holds_times(column: Column) -> bool:
+    """Whether a column has times of day: 07:15."""
+    listed = column.kind == "text" and bool(column.values) and all(map(_TIME.fullmatch, column.values))
+    return column.type == "TIME" or listed

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 
 from pointwork.errors import ToolError
 from pointwork.tools.catalog import Column, TableInfo
+from pointwork.tools.table_info import holds_times
 from pointwork.tools.dates import parse_moment
 from pointwork.tools.duck import Database
 from pointwork.tools.table_loading import quote_name, quote_text
@@ -209,7 +210,7 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
 
 
 def _computed(info: TableInfo, text: str) -> tuple[str, str] | None:
-    """(SQL, name) of a product or difference of two number columns, or of the days from one date column to another;
+    """(SQL, name) of a product or difference of two number columns, or of the days or minutes from one date or time to another;
     None if the text is none.
     """
     match = re.fullmatch(r"(?P<a>[^*]*\w[^*]*?)(?:\s*(?P<times>\*)\s*|\s+[-−]\s+)(?P<b>[^*]*\w[^*]*)", text)
@@ -219,14 +220,18 @@ def _computed(info: TableInfo, text: str) -> tuple[str, str] | None:
         numbers = [c.name for c in info.columns if c.kind == "number"]
         first, second = (match_name(match[part], numbers, "number column") for part in "ab")
         return f"{quote_name(first)} * {quote_name(second)}", f"{first} * {second}"
-    both = [c.name for c in info.columns if c.kind in ("number", "date")]
-    first, second = (match_name(match[part], both, "number or date column") for part in "ab")
-    kinds = {info.column(first).kind, info.column(second).kind}
-    if len(kinds) > 1:
-        raise ToolError(f"{first!r} and {second!r} are not both numbers or both dates")
+    kinds = {c.name: "time" if holds_times(c) else c.kind for c in info.columns}
+    both = [name for name, kind in kinds.items() if kind in ("number", "date", "time")]
+    first, second = (match_name(match[part], both, "number, date or time column") for part in "ab")
+    if kinds[first] != kinds[second]:
+        raise ToolError(f"{first!r} and {second!r} are not both numbers, dates or times")
     a, b = quote_name(first), quote_name(second)
-    days = f"date_diff('day', CAST({b} AS DATE), CAST({a} AS DATE))"
-    return (f"{a} - {b}" if kinds == {"number"} else days), f"{first} - {second}"
+    less = {
+        "number": f"{a} - {b}",
+        "date": f"date_diff('day', CAST({b} AS DATE), CAST({a} AS DATE))",
+        "time": f"date_diff('minute', CAST({b} AS TIME), CAST({a} AS TIME))",
+    }
+    return less[kinds[first]], f"{first} - {second}"
 
 
 def _group(info: TableInfo, group: str) -> tuple[str, str]:

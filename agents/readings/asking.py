@@ -7,6 +7,7 @@ from pointwork.agents.readings.linking import called, is_key, name_stems
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
+from pointwork.tools.table_info import holds_times
 
 _THINGS = frozenset(["thing", "things", "one", "ones", "item", "items", "product", "products", "article"])
 _OF_A_THING = re.compile(
@@ -17,7 +18,6 @@ WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
 _WHO = ("who", "whom", "whose", "whoever")
-_TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DOER = re.compile(r"(?:er|or)$")
 _KEY = re.compile(r"\b(?:ids?|no|nr|numbers?|codes?|keys?)\b", re.IGNORECASE)
 
@@ -72,7 +72,7 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     for column in open_columns:
         mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i != at]
         asked_for = sum(_asks_for(view, column, wh, at) for wh in places)
-        key = 0.2 if numbers_rows(view, column) or _refers(view, column) else 0.0
+        key = 0.2 if (numbers_rows(view, column) and not view.at(_KEY)) or _refers(view, column) else 0.0
         more = 0.05 * min(len(mentioned), 3)  # "hourly pay": two words of hourly_pay_eur, one of weekly_hours
         scores[column.name] = asked_for + 0.6 * max(mentioned, default=0.0) + more - key
     best = max(open_columns, key=lambda c: scores[c.name])
@@ -119,11 +119,6 @@ def _is_moment(view: View, column: Column) -> bool:
     named = max((w for i, w in view.links[column.name].items() if not WH.fullmatch(view.question.words[i].text)), default=0.0)
     year = column.kind == "number" and "year" in name_stems(column.name)
     return named >= 0.8 and (year or holds_times(column))
-
-
-def holds_times(column: Column) -> bool:
-    """Whether a column has times of day: 07:15."""
-    return bool(column.values) and all(_TIME.fullmatch(value) for value in column.values)
 
 
 def _holds_people(column: Column) -> bool:

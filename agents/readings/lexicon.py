@@ -93,7 +93,7 @@ _FAMILIES = (
     "max maximum highest",
     "min minimum lowest",
     "sell sold sale sales seller",
-    "buy bought purchase purchased buyer",
+    "buy bought purchase purchased purchases buyer order orders ordered",
     "lend lent loan loaned borrow borrowed borrower",
     "return returned back returns",
     "send sent shipped ship shipment dispatched delivered delivery",
@@ -195,9 +195,11 @@ THINGS = stems("quantity qty pieces units amount hand stock copies number items 
 ADDITIVE = stems(
     "takings revenue income amount total sales earnings turnover receipts proceeds quantity qty "
     "units pieces passengers visitors guests "
-    "people persons attendees hours minutes frames distance rain rainfall sold copies"
+    "people persons attendees attendance hours minutes frames distance rain rainfall sold copies"
 )
-PRICES = stems("price cost wage fee fare rate charge tariff rent salary")
+PRICES = stems("price cost wage pay fee fare rate charge tariff rent salary")
+# "an hour", "a packet of it": what one of them is worth
+EACH = re.compile(r"\b(?:an|per|each|every)\s+(?P<one>hour|day|night|week|month|year|piece|unit|person|head)\b", re.I)
 
 COMPARED = re.compile(
     r"\b(?P<op>more than|greater than|higher than|larger than|bigger than|longer than|heavier than|taller than|"
@@ -235,6 +237,16 @@ PRICED = re.compile(
 GREETING = (
     r"(?:(?:hello|hi|hey|dear\s+\w+|good\s+(?:morning|afternoon|evening|day)|thanks?|thank\s+you)(?:\s+(?:there|all|again|"
     r"everyone|everybody|team))?\b)"
+)
+
+# How people lead up to what they ask.
+POLITE = (
+    r"(?:and|so|please|(?:please\s+)?(?:tell|remind)\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|any\s+idea|"
+    r"(?:can|could|would|will)\s+you\s+(?:please\s+|kindly\s+)?(?:tell\s+(?:me|us)|say|check|(?:find|work)\s+out|look\s+up)|"
+    r"(?:i|we)(?:\s+would|['’]d)\s+(?:like|love|be\s+glad)\s+to\s+(?:know|learn|hear|find\s+out)|"
+    r"(?:i|we)\s+(?:want|need)\s+to\s+(?:know|learn|find\s+out)|(?:i|we)\s+wonder|"
+    r"(?:i['’]m|i\s+am|we['’]re|we\s+are)\s+(?:curious|wondering|trying\s+to\s+find\s+out)(?:\s+to\s+know)?|"
+    r"(?:somebody|someone)\s+(?:asked|asks|wants\s+to\s+know|wanted\s+to\s+know)(?:\s+(?:me|us))?)"
 )
 
 # Words that ask or fill, and say nothing of what is asked about.

@@ -148,6 +148,7 @@ def _adjectives(column: str, text: str, parts: list[str], words: Sequence[Word])
         for i, word in enumerate(words)
         if word.stem != parts[0]
         and word.content
+        and word.stem not in lexicon.LAST  # the latest is not late
         and word.stem.startswith(parts[0])
         and len(word.stem) <= len(parts[0]) + 2
     ]

@@ -1,4 +1,4 @@
-"""How long something took: the days from one date column of a row to another."""
+"""How long something took: the days from one date column of a row to another, or the minutes between two times."""
 
 import re
 
@@ -6,13 +6,14 @@ from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.linking import name_stems
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
+from pointwork.tools.table_info import holds_times
 
 _HOW_LONG = re.compile(
-    r"\bhow\s+(?:many\s+days|long)\b|\b(?:days?|time|duration)\s+(?:taken|between|from|it\s+took)\b|\bnumber\s+of\s+days\b",
+    r"\bhow\s+(?:many\s+(?:days|hours|minutes)|long)\b|\b(?:days?|time|duration)\s+(?:taken|between|from|it\s+took)\b|\bnumber\s+of\s+days\b",
     re.IGNORECASE,
 )
 _TAKES = re.compile(
-    r"\b(?:takes?|took|taken|lasts?|lasted|pass|passed|passes|elapsed?|lie|lay|go\s+by|went\s+by|between|until|till|open|out|away)\b",
+    r"\b(?:takes?|took|taken|lasts?|lasted|pass|passed|passes|elapsed?|lie|lay|stay|stays|stayed|stop|stops|stopped|stand|stands|stood|go\s+by|went\s+by|between|until|till|open|out|away)\b",
     re.IGNORECASE,
 )
 _DAYS = lexicon.stems("days nights")
@@ -20,12 +21,15 @@ _DURATIONS = _DAYS | lexicon.stems("hours minutes duration length weeks months y
 
 
 def period(view: View) -> str | None:
-    """``how many days from the report to the end``: the later date column less the earlier one, in their order."""
+    """``how many days from the report to the end``: the later column less the earlier one, in their order."""
     asked = _HOW_LONG.search(view.question.text)
     if asked is None or not (view.conditions or view.at(lexicon.AVERAGE)):
         return None
     compared = {column for column, _, _ in view.conditions}
-    dates = [c for c in view.info.columns if c.kind == "date"]
+    daily = not re.search(r"\b(?:hours|minutes)\b", asked[0], re.IGNORECASE)
+    dates = [c for c in view.info.columns if c.kind == "date"] if daily else []
+    if len(dates) < 2 and not re.search(r"\bdays\b", asked[0], re.IGNORECASE):
+        dates = [c for c in view.info.columns if holds_times(c)]
     measured = _DAYS if re.search(r"\bdays\b", asked[0], re.IGNORECASE) else _DURATIONS
     if any(measured & set(name_stems(column.name)) for column in view.kinds("number")):  # there it stands
         return None

@@ -16,7 +16,7 @@ def named_product(view: View) -> str | None:
     prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in strong if c not in prices and "per" not in name_stems(c.name)]
     counts = re.search(r"\bhow many\b|^\W*(?:count|number of)\b", view.question.text, re.I)
-    asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not view.at(_EACH)
+    asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not view.at(lexicon.EACH)
     paid = bool(prices and amounts and view.conditions and asked)
     if len(strong) < 2 or not (view.at(lexicon.TIMES) or paid):
         return None
@@ -29,8 +29,6 @@ def named_product(view: View) -> str | None:
     return f"{pair[0].name} * {pair[1].name}"
 
 
-# "an hour", "a packet of it": what one of them is worth
-_EACH = re.compile(r"\b(?:an|per|each|every)\s+(?:hour|day|night|week|month|year|piece|unit|person|head)\b", re.I)
 # A price is no price of a centimetre of height.
 _SIZES = lexicon.stems("height width length depth cm mm age born temp temperature year")
 # What something cost is no price of each hour that it took.
@@ -58,7 +56,7 @@ def worth_of(view: View) -> str | None:
 def product_of(view: View) -> str | None:
     """Amount times price, where a question asks for a worth and the table has only its factors."""
     amounts, prices = _factors(view)
-    if not view.at(lexicon.WORTH) or view.at(_EACH) or not amounts or not prices:
+    if not view.at(lexicon.WORTH) or view.at(lexicon.EACH) or not amounts or not prices:
         return None
     numbers = view.kinds("number")
     money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not numbers_rows(view, c)]

@@ -10,7 +10,8 @@ from pointwork.text import STOP_WORDS, tokenize
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _GREETING = re.compile(
-    rf"\W*{lexicon.GREETING}(?:\s*[,.!:;–-]|(?=\s+(?:who|whose|what|which|when|where|how|can|could|is|are|do|does|did|please)\b))",
+    rf"\W*(?:{lexicon.GREETING}\s*[,.!:;–-]|(?:(?:{lexicon.GREETING}|{lexicon.POLITE})[\s,.!:;–-]+)+(?:whether\b|if\b|"
+    r"(?=(?:who|whose|whom|what|which|when|where|how|can|could|is|are|do|does|did|please)\b)))",
     re.I,
 )
 _MONTHS = {
@@ -185,11 +186,11 @@ class Question:
     def date_operator(self, date: DateMention) -> str:
         """How a date compares, by the words right before it."""
         before = self.text[: date.start].rstrip().lower()
-        if re.search(r"\b(?:after|later than|following)(?: the)?$", before):
+        if re.search(r"\b(?:after|later than|following)(?: the(?: year)?| year)?$", before):
             return ">"
-        if re.search(r"\b(?:since|from|starting(?: from)?)(?: the)?$", before):
+        if re.search(r"\b(?:since|from|starting(?: from)?)(?: the(?: year)?| year)?$", before):
             return ">="
-        if re.search(r"\b(?:before|earlier than|prior to)(?: the)?$", before):
+        if re.search(r"\b(?:before|earlier than|prior to)(?: the(?: year)?| year)?$", before):
             return "<"
         return "<=" if re.search(r"\b(?:until|till|up to|by)(?: the)?(?: end of)?$", before) else "="
 

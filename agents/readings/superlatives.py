@@ -8,6 +8,7 @@ from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.products import worth_of
 from pointwork.agents.readings.view import Shape, View
 from pointwork.tools.catalog import Column
+from pointwork.tools.table_info import holds_times
 
 # "Which piece of it has the highest price?" asks for the piece and not for the price.
 _HAS = re.compile(
@@ -28,6 +29,7 @@ def superlative(view: View) -> Shape | None:
         for i, word in enumerate(words)
         if word.stem in lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
         and not _is_measured_name(view, i)
+        and not re.match(r"-\w", view.question.text[word.end :])  # first-aiders
         and not any(word.start < lasting.end() <= word.end for lasting in _LASTING.finditer(view.question.text))
         and view.explained.get(i, 0.0) < 1.0  # "the first seven days of March" is a condition
         and not (i and words[i - 1].text.lower() == "at" and word.text.lower() in ("least", "most"))
@@ -52,7 +54,7 @@ def superlative(view: View) -> Shape | None:
     often = nexts is not None and nexts.text.lower() in ("often", "frequently", "times", "frequent")
     if often:
         view.explain([at + 1])
-    if plain and asked is not None and at + 1 in _rows_named(view):
+    if plain and asked is not None and at + 1 in _rows_named(view) and at + 2 not in _numbers_named(view):
         view.explain([at + 1])  # "Which house holds the most batches?"
         return _most_rows(view, at, asked, plain)
     measure, direct = (None, True) if plain and often else _ranked_by(view, at, asked, plain)
@@ -75,8 +77,11 @@ def superlative(view: View) -> Shape | None:
 
 def _rows_named(view: View) -> set[int]:
     """Words that name the rows of the table and none of its numbers."""
-    numbers = {i for c in view.kinds("number") if not numbers_rows(view, c) for i in view.links[c.name]}
-    return set(table_links(view.info, view.question.words)) - numbers
+    return set(table_links(view.info, view.question.words)) - _numbers_named(view)
+
+
+def _numbers_named(view: View) -> set[int]:
+    return {i for c in view.kinds("number") if not numbers_rows(view, c) for i in view.links[c.name]}
 
 
 def _most_rows(view: View, at: int, asked: Column | None, plain: bool) -> Shape | None:
@@ -122,7 +127,7 @@ def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
     if view.at(lexicon.TOTAL) or view.at(lexicon.AVERAGE):
         return True
     singular = set(name_stems(view.info.name)) | {
-        s for c in view.info.columns if c.distinct == view.info.rows for s in name_stems(c.name)
+        s for c in view.info.columns if c != measure and c.distinct == view.info.rows for s in name_stems(c.name)
     }
     match = re.search(r"\b(?:single|one|a|an|the|which|what)\s+(\w+)", view.question.text, re.I)
     rows_named = any(word.stem in singular for word in view.question.words)
@@ -131,7 +136,7 @@ def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
 
 def _direction(stem: str, measure: Column, down: bool) -> str:
     """Of dates and years the oldest, first and longest are the least."""
-    is_time = measure.kind == "date" or "year" in name_stems(measure.name) or "born" in name_stems(measure.name)
+    is_time = measure.kind == "date" or holds_times(measure) or "year" in name_stems(measure.name) or "born" in name_stems(measure.name)
     if is_time:
         late = stem in lexicon.LAST or stem in lexicon.stems("shortest highest")
         return "desc" if late else "asc"
@@ -146,6 +151,7 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
     """The column that the superlative compares, and whether the question names it."""
     words = view.question.words
     ranked = [c for c in view.kinds("number", "date") if not numbers_rows(view, c)]
+    ranked += [c for c in view.info.columns if holds_times(c) and max(view.links[c.name].values(), default=0.0) >= 0.8]
     named = {
         c.name: max(
             (w / (1 + 0.05 * abs(i - at)) for i, w in view.links[c.name].items() if i != at and w >= 0.8),

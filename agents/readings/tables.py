@@ -8,13 +8,14 @@ place, so a question that is about something else scores low. Schema linking as 
 
 from collections.abc import Sequence
 
-from pointwork.agents.readings import Reading
+from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.conditions import Texts, Years, take_conditions
-from pointwork.agents.readings.linking import column_links, table_links
+from pointwork.agents.readings.linking import column_links, name_stems, table_links
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.shapes import shape_of
 from pointwork.agents.readings.view import View
-from pointwork.tools.catalog import TableInfo
+from pointwork.tools.catalog import Column, TableInfo
+from pointwork.tools.table_info import holds_times
 
 # Conditions that one query takes.
 MOST_CONDITIONS = 3
@@ -31,7 +32,8 @@ def readings(question: str, tables: Sequence[TableInfo], texts: Texts, years: Ye
 
 def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Reading | None:
     view = View(asked, info)
-    view.links = {column.name: column_links(column, asked.words) for column in info.columns}
+    each = [match.start("one") for match in lexicon.EACH.finditer(asked.text)]
+    view.links = {column.name: _links(column, asked, each) for column in info.columns}
     view.explain(table_links(info, asked.words))
     take_conditions(view, texts, years)
     shape = shape_of(view)
@@ -39,9 +41,17 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
         return None
     arguments, cell, yes_no = shape
     column = str(arguments.get("column", ""))
-    # a difference that is no column of its own is one of dates (``periods``)
-    unit = "days" if " - " in column and column not in [c.name for c in info.columns] else ""
+    # a difference that is no column of its own is one of dates or of times (``periods``)
+    first = next((c for c in info.columns if column.startswith(f"{c.name} - ")), None)
+    unit = "" if first is None else "minutes" if holds_times(first) else "days"
     return Reading("query_table", _arguments(info, view, arguments), _score(view), cell, yes_no, unit)
+
+
+def _links(column: Column, asked: Question, each: Sequence[int]) -> dict[int, float]:
+    """Words that speak of a column; "an hour" speaks of a rate and of no number of hours."""
+    links = column_links(column, asked.words)
+    rate = set(name_stems(column.name)) & lexicon.PRICES
+    return {i: weight for i, weight in links.items() if rate or asked.words[i].start not in each}
 
 
 def _score(view: View) -> float:

@@ -77,18 +77,14 @@ _FORMS: tuple[tuple[str, str], ...] = (
 _COMPILED = [(kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _FORMS]
 
 
-_POLITE = (
-    r"(?:and|so|please|tell\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|(?:can|could|would|will)\s+you\s+(?:please\s+)?tell\s+me|"
-    r"i\s+(?:(?:would|['’]d)\s+like|want|need)\s+to\s+know)"
-)
 _FACT = re.compile(
-    rf"^\W*(?:(?:{lexicon.GREETING}|{_POLITE})\W+)*(?:"
+    rf"^\W*(?:(?:{lexicon.GREETING}|{lexicon.POLITE})\W+)*(?:"
     r"(?:(?:in|on|at|by|for|from|to|of|with|until|since|under|during)\s+)?"
     rf"(?:who|whom|whose|when|where|which|how\s+(?:{lexicon.SIZES}|long|old|many|much|often))\b|"
     r"what\b(?!\s+(?:is|are)\s+(?!(?:the|our|my|this|that|these|those|his|her|its|their)\b)[^?’']*\?*$)|"
     r"(?:is|are|was|were|does|do|did|has|have|had|can|may|must|will)\b|"
     # what is ordered to be found, and what is asked without a verb: "area of the plaque?"
-    r"(?:(?:i\s+(?:need|want|would\s+like)(?:\s+to\s+know)?|i['’]d\s+like\s+to\s+know|name|give(?:\s+me)?|find(?:\s+me)?|state|look\s+up|get\s+me|show\s+me|count|list)\s+"
+    r"(?:(?:i\s+(?:need|want|would\s+like)(?:\s+to\s+know)?|i['’]d\s+like\s+to\s+know|tell\s+(?:me|us)|name|give(?:\s+me)?|find(?:\s+me)?|state|look\s+up|get\s+me|show\s+me|count|list)\s+"
     r"(?:the|our|my|his|her|its|their)\b(?!\s+(?:story|meaning|idea|reasons?|differences?|(?:dis)?advantages|gist|plot|steps)\b)|"
     r"(?:the\s+)?(?:price|cost|fee|fare|rent)\s+(?:of|for)\s+an?\b[^?]*\?|"
     r"(?:the\s+)?[a-z-]+(?:\s+[a-z-]+){0,2}\s+(?:of|for|by|at|in|on)\s+(?:the|our|my|his|her|its|their|(?-i:[A-Z]))[^?]*\?))",
@@ -107,7 +103,9 @@ _GREETS = re.compile(rf"^\W*(?:please\s+)?{lexicon.GREETING}", re.IGNORECASE)
 
 # "In euros, please.": how to say it
 _HOW_TO_SAY = re.compile(
-    r"^\W*(?:(?:in|as|to|with|rounded?|answer|reply|please|thanks?|thank\s+you)\b[^?]{0,40}|(?:one|two|three|\d)\s+decimals?)\W*$",
+    r"^\W*(?:(?:in|as|to|with|rounded?|answer|reply|please|thanks?|thank\s+you)\b[^?]{0,40}|(?:one|two|three|\d)\s+decimals?|"
+    r"(?:(?:can|could|would|will)\s+you(?:\s+(?:please\s+)?(?:check|(?:find|work)\s+(?:it\s+)?out|tell\s+me|help))?|(?:please\s+)?find\s+out|"
+    r"let\s+me\s+know|do\s+you\s+know|any\s+idea)(?:,?\s+please)?)\W*$",
     re.IGNORECASE,
 )
 

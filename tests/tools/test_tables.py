@@ -260,8 +260,8 @@ def test_a_column_that_is_called_like_a_difference(tmp_path: Path) -> None:
         ({"aggregate": "avg", "column": "region"}, "'region' is text; numbers are in: amount, qty"),
         ({"aggregate": "variance"}, "aggregate"),
         ({"group_by": "month(region)"}, "no date column 'region'; there are: day"),
-        ({"column": "qty - day"}, "'qty' and 'day' are not both numbers or both dates"),
-        ({"column": "qty - region"}, "no number or date column 'region'"),
+        ({"column": "qty - day"}, "'qty' and 'day' are not both numbers, dates or times"),
+        ({"column": "qty - region"}, "no number, date or time column 'region'"),
         ({"column": "qty * day"}, "no number column 'day'"),
     ],
 )
