@@ -89,6 +89,10 @@ def quoted(
     if want.kind == "yes-no":
         denied = _DENIES.search(found[0].text)
         return ("" if found[0].score < FITTING else "no" if denied else "yes"), [], True
+    if want.kind in _NAMED:  # hook 9 is not hook 5
+        found = [sentence for sentence in found if _numbered(question, sentence)]
+        if not found:
+            return "", [], False
     item = topics.described(question, want, found, idf)
     if item is not None:
         return item.topic, [spans.Span(item.topic, item.score, item)], True
@@ -106,7 +110,6 @@ def quoted(
     asked = moments.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
-    says = says and (want.kind not in _NAMED or _numbered(question, pieces[0].sentence))
     if not says or found[0].score < FITTING:
         return "", pieces, says
     if want.several > 1:
@@ -149,8 +152,8 @@ _NAMED = ("phrase", "person", "place")
 
 
 def _numbered(question: str, sentence: sentences.Sentence) -> bool:
-    """Whether a sentence or what stands around it holds the numbers of a question: hook 9 is not hook 5."""
-    around = f"{sentence.before} {sentence.text} {sentence.passage.heading} {sentence.passage.path}"
+    """Whether a sentence holds the numbers of a question, or what it stands below."""
+    around = f"{sentence.subject} {sentence.text} {sentence.passage.heading} {sentence.passage.path}"
     return set(_NUMBER.findall(question)) <= set(_NUMBER.findall(around))
 
 
@@ -177,10 +180,9 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     answer, pieces, said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
     shown: dict[str, str] = {}
     for piece in pieces[:1]:
-        topic = "" if piece.sentence.topic in piece.sentence.text else f"{piece.sentence.topic}:"
-        if piece.text not in piece.sentence.text or piece.sentence.subject or topic:
+        if piece.text not in piece.sentence.text or piece.sentence.subject:
             # it is whom the sentence before speaks of, or that says of what this one speaks: "Its architect was …"
-            named = piece.sentence.subject or topic or piece.sentence.before
+            named = piece.sentence.subject or piece.sentence.before
             shown[f"{named} {piece.sentence.text}"] = piece.sentence.source
     best = {piece.sentence.text: piece.sentence for piece in pieces[:3]}
     for sentence in [*best.values(), *found[:3]]:

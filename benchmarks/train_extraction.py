@@ -4,10 +4,11 @@
     python benchmarks/train_extraction.py --write    # some six minutes of two cores
     python benchmarks/train_extraction.py --in-use   # what agents say with the weights that ship; one minute
     python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_comprehension_more.jsonl
+    python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_entries_more.jsonl
 
-Learnt from our own texts with questions that they answer and questions that they do not
-(``training/recipes/reading_comprehension.jsonl``), nine of ten folders of ten texts; the tenth is measured, beside
-the best piece by the hand-set rules. A question is asked of the whole folder, through the search that agents use.
+Learnt from our own texts with questions that they answer and questions that they do not, prose and pages of entries
+(``training/recipes/reading_comprehension.jsonl``, ``reading_entries.jsonl``), nine of ten folders of ten texts; the
+tenth is measured, beside the best piece by the hand-set rules. A question is asked of the whole folder, through the search that agents use.
 """
 
 import argparse
@@ -39,7 +40,7 @@ from pointwork.agents.readings.wanting import wanted
 from pointwork.tools import ToolContext, passages
 
 ROOT = Path(__file__).parent.parent
-TEXTS = ROOT / "training/recipes/reading_comprehension.jsonl"
+TEXTS = [ROOT / f"training/recipes/{name}.jsonl" for name in ("reading_comprehension", "reading_entries")]
 OUT = ROOT / "agents/readings/extracting.npz"
 FOLDER = 10  # texts that are searched together
 FOLDS = 3  # the probabilities are learnt on scores of models that had not seen the folder
@@ -295,7 +296,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.texts and not arguments.in_use:
         parser.error("--texts is for --in-use")
-    texts = [json.loads(line) for line in (arguments.texts or TEXTS).read_text().splitlines()]
+    files = [arguments.texts] if arguments.texts else TEXTS
+    texts = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     folders = [texts[k : k + FOLDER] for k in range(0, len(texts), FOLDER)]
     if arguments.in_use:
         replies = [

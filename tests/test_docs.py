@@ -57,7 +57,9 @@ def test_every_command_line_is_understood() -> None:
 
 
 def test_every_link_leads_to_a_file() -> None:
-    links = [(path, link) for path in DOCUMENTS for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())]
+    links = [
+        (path, link) for path in DOCUMENTS for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    ]
     assert len(links) > 10
     assert [(path.name, link) for path, link in links if not (path.parent / link).exists()] == []
 

@@ -160,7 +160,14 @@ def _look(database: Database, source: Source) -> TableInfo:
     rows = database.query(f"SELECT count(*) FROM {table}", 1).rows[0][0]  # noqa: S608
     counted = _counts(database, table, columns)
     described = tuple(
-        Column(c.name, c.type, _values(database, table, c), empties, distinct, c.kind == "text" and 0 < distinct == codes)
+        Column(
+            c.name,
+            c.type,
+            _values(database, table, c),
+            empties,
+            distinct,
+            c.kind == "text" and 0 < distinct == codes,
+        )
         for c, (empties, distinct, codes) in zip(columns, counted, strict=True)
     )
     return TableInfo(source.name, source, described, int(rows))

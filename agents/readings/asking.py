@@ -37,7 +37,9 @@ def asked_column(view: View, at: int | None = None) -> Column | None:
 
 def _only_keys(view: View) -> bool:
     """Whether the key of a row is all that a question says."""
-    keys = [column for column, op, _ in view.conditions if op == "=" and numbers_rows(view, view.info.column(column))]
+    keys = [
+        column for column, op, _ in view.conditions if op == "=" and numbers_rows(view, view.info.column(column))
+    ]
     left = [i for i, word in enumerate(view.question.words) if word.content and view.explained.get(i, 0.0) < 1.0]
     return bool(keys) and not left
 
@@ -103,7 +105,9 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     text = column.kind == "text"
     if kind in _WHO:
         people = links.get(wh, 0.0) > 0 or _holds_people(column)
-        doer = 0.1 * bool(_DOER.search(column.name.removesuffix("_name")))  # a grower, not a plant with a person's name
+        doer = 0.1 * bool(
+            _DOER.search(column.name.removesuffix("_name"))
+        )  # a grower, not a plant with a person's name
         score += (0.8 + doer) * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)
@@ -116,7 +120,10 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
 
 def _is_moment(view: View, column: Column) -> bool:
     """Whether a year or a time of day is named by more than the question word: ``bought_year``, ``left_at``."""
-    named = max((w for i, w in view.links[column.name].items() if not WH.fullmatch(view.question.words[i].text)), default=0.0)
+    named = max(
+        (w for i, w in view.links[column.name].items() if not WH.fullmatch(view.question.words[i].text)),
+        default=0.0,
+    )
     year = column.kind == "number" and "year" in name_stems(column.name)
     return named >= 0.8 and (year or holds_times(column))
 

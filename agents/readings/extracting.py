@@ -235,7 +235,7 @@ class _Held:
         """Features that all pieces of the sentence share."""
         stems = stems_of(sentence.text)
         path = re.sub(r"[^A-Za-z0-9]+", " ", sentence.passage.path)
-        around = stems_of(f"{sentence.subject} {sentence.topic} {sentence.passage.heading} {path} {sentence.before}")
+        around = stems_of(f"{sentence.subject} {sentence.passage.heading} {path} {sentence.before}")
         best = [
             max((self.match[k] for k, w in enumerate(self.word) if w == a), default=0.0)
             for a in range(len(asked.stems))

@@ -199,7 +199,9 @@ ADDITIVE = stems(
 )
 PRICES = stems("price cost wage pay fee fare rate charge tariff rent salary")
 # "an hour", "a packet of it": what one of them is worth
-EACH = re.compile(r"\b(?:an|per|each|every)\s+(?P<one>hour|day|night|week|month|year|piece|unit|person|head)\b", re.I)
+EACH = re.compile(
+    r"\b(?:an|per|each|every)\s+(?P<one>hour|day|night|week|month|year|piece|unit|person|head)\b", re.I
+)
 
 COMPARED = re.compile(
     r"\b(?P<op>more than|greater than|higher than|larger than|bigger than|longer than|heavier than|taller than|"

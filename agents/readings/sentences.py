@@ -5,16 +5,17 @@ words of like meaning less, by a static embedding.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.items import statements
 from pointwork.agents.readings.question import Question
 from pointwork.embedding import default_embedder
-from pointwork.text import STOP_WORDS, sentence_spans, tokenize
+from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.passages import Passage
 
 CODE = (
@@ -51,7 +52,7 @@ class Sentence:
         before, after: its neighbours, empty at the ends.
         score: how well it fits the question.
         subject: the sentence that names whom a "she" or "it" at the beginning stands for; empty without one.
-        topic: the lead words of the item it stands in ("**Lantern.** Built 1926. Key on hook 3."); empty without.
+        topic: the lead words of the entry it stands in (``items``); empty without.
     """
 
     text: str
@@ -64,25 +65,15 @@ class Sentence:
     topic: str = ""
 
 
-# Marks of emphasis and code; an underscore inside a word belongs to it.
-_MARKS = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
-
-
 def sentences(passage: Passage) -> list[Sentence]:
     """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""
-    text = passage.text
     if passage.path.lower().endswith(CODE):
         return _lines(passage)
-    text = re.sub(r"(?m)^(#{1,6}\s.*)$", r"\1\n", text)
-    text = re.sub(r"(?<=\S)\n(?=\s*[^\s|#*\-+>0-9])", " ", text)
-    text = re.sub(r"(?<=[\w,;])\n(?=\d|\*\w)", " ", text)
-    text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"(?<=;)\s+(?=(?:and\s+)?\*\*)", "\n", text)  # each of them is an item
-    cut = _topical(text)
-    found = [piece for piece, _ in cut]
+    told = statements(passage.text)
+    found = [piece for piece, _ in told]
     made: list[Sentence] = []
     named = ""
-    for i, (piece, topic) in enumerate(cut):
+    for i, (piece, topic) in enumerate(told):
         pronoun = _PRONOUN_FIRST.match(piece) is not None
         if not pronoun:
             named = piece
@@ -90,30 +81,6 @@ def sentences(passage: Passage) -> list[Sentence]:
         subject = named if pronoun else ""
         made.append(Sentence(piece, passage.source, passage, before, after, subject=subject, topic=topic))
     return made
-
-
-# "**Lantern.** Built 1926.", "- **Lantern**: built 1926", "- Lantern: built 1926"; "Hester's **Bellringer** honours …"
-_LEAD = re.compile(
-    r"\s*(?:[-*+>]\s+|\d+[.)]\s+)?(?:\*\*|__)(?P<bold>[^*_\n]{2,60}?)[.:]?(?:\*\*|__)|"
-    r"\s*[-*+]\s+(?P<plain>[A-Z][^\n.:;,*]{1,50}):\s"
-)
-_OWN = re.compile(r"(?:\S+\s+){0,2}\*\*(?P<bold>[A-Z][^*\n]{1,60}?)[.:]?\*\*")
-
-
-def _topical(text: str) -> list[tuple[str, str]]:
-    """Sentences without marks, each with the lead words of the item it stands in."""
-    found: list[tuple[str, str]] = []
-    topic, end = "", 0
-    for a, b in sentence_spans(text):
-        raw = text[a:b]
-        lead = _LEAD.match(raw)
-        if not end or "\n" in text[end:a] or text[end - 1] == "\n" or lead is not None:
-            topic = (lead["bold"] or lead["plain"]).strip() if lead is not None else ""
-        own = _OWN.match(raw)
-        if re.search(r"\w", raw):
-            found.append((" ".join(_MARKS.sub("", raw).split()), own["bold"].strip() if own is not None else topic))
-        end = b
-    return _rejoined(found)
 
 
 _PRONOUN_FIRST = re.compile(r"(?:[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their)\b")
@@ -135,26 +102,11 @@ def _lines(passage: Passage) -> list[Sentence]:
     return found
 
 
-def _rejoined(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Cuts after an abbreviation or a bold lead word undone: ``Times.`` belongs to the sentence behind it."""
-    joined: list[tuple[str, str]] = []
-    for piece, topic in pieces:
-        before, its_topic = joined[-1] if joined else ("", "")
-        if before and (
-            re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|e\.g|i\.e)\.$", before)
-            or (len(before.split()) <= 2 and before[-1] in ".:" and not before.startswith("#"))
-        ):
-            joined[-1] = f"{before} {piece}", its_topic or topic
-        else:
-            joined.append((piece, topic))
-    return joined
-
-
 def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], float]) -> list[Sentence]:
     """The sentences of some passages, the best fit for the question first."""
     asked = Question(question)
     words = {word.stem for word in asked.words if word.text.lower() not in STOP_WORDS and word.stem not in ASKING}
-    everything = [_led(sentence, words) for passage in passages for sentence in sentences(passage)]
+    everything = [sentence for passage in passages for sentence in sentences(passage)]
     if not everything or not words:
         return []
     weights = {word: idf(word) for word in words}
@@ -169,18 +121,11 @@ def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], floa
         near = _likeness(surface, f"{sentence.before} {sentence.after}")
         place = f"{sentence.passage.heading} {re.sub(r'[^A-Za-z0-9]+', ' ', sentence.passage.path)}"
         head = _likeness(surface, place)
-        told = _likeness(surface, f"{sentence.subject} {sentence.topic}")
+        told = _likeness(surface, sentence.subject)
         share = sum(weights[w] * max(own[w], SUBJECT * told[w], HEADING * head[w], NEAR * near[w]) for w in weights)
         score = share / total + MEANING * max(0.0, float(alike))
         scored.append(replace(sentence, score=score))
     return sorted(scored, key=lambda sentence: -sentence.score)
-
-
-def _led(sentence: Sentence, asked: Collection[str]) -> Sentence:
-    """A sentence with the lead words of its item before it, where a question names them."""
-    if not sentence.topic or sentence.topic in sentence.text or not stems_of(sentence.topic) & set(asked):
-        return sentence
-    return replace(sentence, text=f"{sentence.topic}: {sentence.text}")
 
 
 ASKING = lexicon.stems(

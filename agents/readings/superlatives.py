@@ -136,7 +136,12 @@ def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
 
 def _direction(stem: str, measure: Column, down: bool) -> str:
     """Of dates and years the oldest, first and longest are the least."""
-    is_time = measure.kind == "date" or holds_times(measure) or "year" in name_stems(measure.name) or "born" in name_stems(measure.name)
+    is_time = (
+        measure.kind == "date"
+        or holds_times(measure)
+        or "year" in name_stems(measure.name)
+        or "born" in name_stems(measure.name)
+    )
     if is_time:
         late = stem in lexicon.LAST or stem in lexicon.stems("shortest highest")
         return "desc" if late else "asc"
@@ -151,7 +156,9 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
     """The column that the superlative compares, and whether the question names it."""
     words = view.question.words
     ranked = [c for c in view.kinds("number", "date") if not numbers_rows(view, c)]
-    ranked += [c for c in view.info.columns if holds_times(c) and max(view.links[c.name].values(), default=0.0) >= 0.8]
+    ranked += [
+        c for c in view.info.columns if holds_times(c) and max(view.links[c.name].values(), default=0.0) >= 0.8
+    ]
     named = {
         c.name: max(
             (w / (1 + 0.05 * abs(i - at)) for i, w in view.links[c.name].items() if i != at and w >= 0.8),

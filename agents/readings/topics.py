@@ -42,7 +42,9 @@ def described(
         own, topic = stems_of(sentence.text), stems_of(sentence.topic)
         if not topic or topic & set(told) or any(stem not in own for stem in hard):
             continue
-        if (kind & (own - topic)) or (asked["who"] and asked["who"].lower() != "whose" and not is_person(sentence.topic)):
+        if (kind & (own - topic)) or (
+            asked["who"] and asked["who"].lower() != "whose" and not is_person(sentence.topic)
+        ):
             continue  # "Which garage …?", and the sentence speaks of a garage
         share = sum(weight * holds(stem, own) for stem, weight in told.items()) / (sum(told.values()) or 1.0)
         if share >= (_HELD if hard else 0.99):

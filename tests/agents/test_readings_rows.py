@@ -85,7 +85,12 @@ def test_rows_and_moments(question: str, expected: str, root: Path) -> None:
 def test_how_people_lead_up_to_a_question() -> None:
     assert asking("What does it weigh? Could you check?") == "What does it weigh?"
     for lead in ("I'd love to know", "Could you please tell me", "We wonder", "Any idea"):
-        assert [word.text for word in Question(f"{lead} which boat is old?").words] == ["which", "boat", "is", "old"]
+        assert [word.text for word in Question(f"{lead} which boat is old?").words] == [
+            "which",
+            "boat",
+            "is",
+            "old",
+        ]
     assert Question("Check the lamp").words[0].text == "Check"  # an order, not what leads up to one
 
 

@@ -138,7 +138,13 @@ def test_a_blank_is_no_key(tmp_path: Path) -> None:
 def test_a_table_that_refers_to_itself(tmp_path: Path) -> None:
     (tmp_path / "staff.csv").write_text("staff_id,name,mentor_id\nS1,Ada Moor,\nS2,Ben Rook,S1\nS3,Cy Park,S1\n")
     assert columns(tmp_path, "staff") == ["staff_id", "name", "mentor_id", "mentor_name"]
-    asked = {"table": "staff", "column": "name", "where_column": "mentor_name", "where_op": "=", "where_value": "Ada Moor"}
+    asked = {
+        "table": "staff",
+        "column": "name",
+        "where_column": "mentor_name",
+        "where_op": "=",
+        "where_value": "Ada Moor",
+    }
     assert call(tmp_path, "query_table", **asked).value["rows"] == [["Ben Rook"], ["Cy Park"]]
 
 

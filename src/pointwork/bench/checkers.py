@@ -123,7 +123,11 @@ class Items:
         if len(said) != len(left) or len(text.split()) > 2 * MAX_WORDS:
             return False
         for part in said:
-            fits = [item for item in left if any(place_of(words(_whole(name)), words(part)) is not None for name in item)]
+            fits = [
+                item
+                for item in left
+                if any(place_of(words(_whole(name)), words(part)) is not None for name in item)
+            ]
             if not fits or (self.ordered and left[0] not in fits):
                 return False
             left.remove(left[0] if self.ordered else fits[0])

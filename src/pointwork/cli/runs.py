@@ -90,7 +90,9 @@ def resume(run_id: RunId, json: Json = False) -> None:
     run = find_run(own_store(), run_id)
     with open_team(quiet=json, models=run["status"] not in FINISHED) as team:
         result = draw(team.stream_resume(run["id"]), quiet=json)
-        finish(result if json else converse(team, result, draw), json, code=OK if run["status"] in FINISHED else None)
+        finish(
+            result if json else converse(team, result, draw), json, code=OK if run["status"] in FINISHED else None
+        )
 
 
 @app.command(epilog="Example: [bold]pointwork runs answer 019a3f approve[/bold]")
