@@ -52,8 +52,8 @@ T = TypeVar("T")
 
 
 def load_graphs() -> None:
-    """Load LangGraph. Half of a team's loading time is LangGraph's, so the first run does it; who serves or times runs
-    calls this before.
+    """Load LangGraph. Half of a team's loading time is LangGraph's, so the first run does it; who serves or times
+    runs calls this before.
     """
     import pointwork.agents.graph  # noqa: F401
 

@@ -8,7 +8,8 @@
 
 Learnt from our own texts with questions that they answer and questions that they do not, prose and pages of entries
 (``training/recipes/reading_comprehension.jsonl``, ``reading_entries.jsonl``), nine of ten folders of ten texts; the
-tenth is measured, beside the best piece by the hand-set rules. A question is asked of the whole folder, through the search that agents use.
+tenth is measured, beside the best piece by the hand-set rules. A question is asked of the whole folder, through the
+search that agents use.
 """
 
 import argparse

@@ -8,9 +8,9 @@ from datetime import date, timedelta
 
 from pointwork.errors import ToolError
 from pointwork.tools.catalog import Column, TableInfo
-from pointwork.tools.table_info import holds_times
 from pointwork.tools.dates import parse_moment
 from pointwork.tools.duck import Database
+from pointwork.tools.table_info import holds_times
 from pointwork.tools.table_loading import quote_name, quote_text
 
 _FUNCTIONS = {"sum": "fsum", "avg": "favg"}  # the exact ones, for floating point
@@ -210,8 +210,8 @@ def _aggregate(info: TableInfo, aggregate: str, column: str, notes: list[str]) -
 
 
 def _computed(info: TableInfo, text: str) -> tuple[str, str] | None:
-    """(SQL, name) of a product or difference of two number columns, or of the days or minutes from one date or time to another;
-    None if the text is none.
+    """(SQL, name) of a product or difference of two number columns, or of the days or minutes from one date or time
+    to another; None if the text is none.
     """
     match = re.fullmatch(r"(?P<a>[^*]*\w[^*]*?)(?:\s*(?P<times>\*)\s*|\s+[-−]\s+)(?P<b>[^*]*\w[^*]*)", text)
     if match is None or any(_norm(name) == _norm(text) for name in _names(info)):  # a column may be called so

@@ -15,11 +15,16 @@ _SPELLED = {
     "hrs": "hours",
 }
 _NAMED = frozenset(
-    "mm cm km kg g mg t knots kwh kw w litres liters ml metres meters m miles hpa bar lb oz minutes hours seconds "
-    "feet".split()
+    re.findall(
+        r"\w+",
+        """
+        mm cm km kg g mg t knots kwh kw w litres liters ml metres meters m miles hpa bar lb oz minutes hours seconds
+        feet
+        """,
+    )
 )
 # "min" after one of these are minutes: min_c and team_min are the least of something.
-_LASTS = frozenset("duration time length flight journey runtime".split())
+_LASTS = frozenset(["duration", "time", "length", "flight", "journey", "runtime"])
 
 
 def unit_named(column: str) -> str:

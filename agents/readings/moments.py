@@ -62,7 +62,8 @@ _OF_OTHERS = re.compile(
     re.I,
 )
 BOTH = re.compile(
-    r"\b(?:both|inclusive|including|(?<!not )(?<!without )counting\s+the\s+(?:first|last)|first\s+and\s+(?:the\s+)?last)\b",
+    r"\b(?:both|inclusive|including|(?<!not )(?<!without )counting\s+the\s+(?:first|last)|"
+    r"first\s+and\s+(?:the\s+)?last)\b",
     re.I,
 )
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b", re.I)

@@ -15,6 +15,11 @@ def named_product(view: View) -> str | None:
     strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
     prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in strong if c not in prices and "per" not in name_stems(c.name)]
+    said = {word.stem for word in view.question.words}
+    if any(len(name_stems(c.name)) > 1 and set(name_stems(c.name)) <= said for c in prices) and not view.at(
+        lexicon.TOTAL
+    ):
+        amounts = []  # "the hourly pay": it is called by its whole name
     counts = re.search(r"\bhow many\b|^\W*(?:count|number of)\b", view.question.text, re.I)
     asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not view.at(lexicon.EACH)
     paid = bool(prices and amounts and view.conditions and asked)

@@ -129,7 +129,7 @@ def _counted_column(view: View, head: list[int]) -> Shape | None:
 
 
 def _sized_column(view: View, head: list[int]) -> str | None:
-    """``How many hours did it take``, of a column of minutes: the only one that is measured in units of that kind."""
+    """``How many hours did it take``, of a column of minutes: the only one measured in units of that kind."""
     unit = moments.unit_of(view.question.words[head[0]].text.lower()) if head and view.conditions else None
     sized = [c.name for c in view.kinds("number") if unit is not None and measured.measures(c.name, unit)]
     alike = [name for name in sized if moments.unit_of(measured.unit_named(name)) == unit] or sized
@@ -249,6 +249,11 @@ def _lookup(view: View) -> Shape | None:
         asked = measure
     if asked.kind == "date" and _any_date(view, asked):
         return None
+    return _shown(view, asked)
+
+
+def _shown(view: View, asked: Column) -> Shape:
+    """The column of the rows that are meant; its sum where numbers add up."""
     view.explain(view.links[asked.name])
     if asked.kind == "date":  # "on what date": this is one
         view.explain([i for i, word in enumerate(view.question.words) if word.stem in lexicon.DATED])

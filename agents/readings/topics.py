@@ -1,4 +1,4 @@
-"""Which of the items of a page a question describes: "Which house was built in 1926?", where one begins **Lantern.**"""
+"""Which entry of a page a question describes: "Which house was built in 1926?", where one begins **Lantern.**"""
 
 import re
 from collections.abc import Callable, Sequence

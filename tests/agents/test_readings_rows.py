@@ -1,4 +1,4 @@
-"""Rows by their names and keys, moments by their columns, items of pages by their lead words: own worlds, no model."""
+"""Rows by names and keys, moments by columns, entries of pages by lead words: own worlds, no model."""
 
 import asyncio
 from pathlib import Path
@@ -98,11 +98,13 @@ HANDBOOK = """# The houses
 
 Kept by Bram. Learn their tempers.
 
-**Lantern.** Built 1926. The warm house: 18 degrees at night. Key on hook 3. The man from Gale & Sons mends its panes.
+**Lantern.** Built 1926. The warm house: 18 degrees at night. Key on hook 3.
+The man from Gale & Sons mends its panes.
 
 **Fernery.** Built 1938, only 19 metres. Night minimum 14 degrees. Key on hook 9.
 
-Ours are called after people. **Brown Verger** was Mr Enoch Sturt; and **Sergeant Plum** is his old captain, Mavis Orde.
+Ours are called after people. **Brown Verger** was Mr Enoch Sturt; and **Sergeant Plum** is his
+old captain, Mavis Orde.
 
 - **Brackwater Estate**: Aurelia Thwaite. Stable yard, gate code 9038.
 - Lower Sorrel: Agnes Birtwhistle. There is a goose.

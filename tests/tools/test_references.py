@@ -1,6 +1,7 @@
 """Columns that hold the keys of another table."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -129,8 +130,8 @@ def test_what_is_no_key(tmp_path: Path, staff: str) -> None:
 
 
 def test_a_blank_is_no_key(tmp_path: Path) -> None:
-    staff = '[{"staff_id": "S1", "name": "Ada Moor"}, {"staff_id": "S2", "name": "Ben Rook"}, {"staff_id": "", "name": "Cy"}]'
-    (tmp_path / "staff.json").write_text(staff)
+    staff = [("S1", "Ada Moor"), ("S2", "Ben Rook"), ("", "Cy Park")]
+    (tmp_path / "staff.json").write_text(json.dumps([{"staff_id": key, "name": name} for key, name in staff]))
     (tmp_path / "tours.json").write_text('[{"tour": "T1", "guide": "S1"}, {"tour": "T2", "guide": ""}]')
     assert columns(tmp_path, "tours") == ["tour", "guide"]
 

@@ -52,8 +52,10 @@ def run(
 
 
 def converse(team: "Team", result: dict[str, Any], follow: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """Put a run's questions to whoever sits at the terminal, and let it go on with the answers; ``follow`` or ``draw``
-    says what Ctrl-C then ends.
+    """Put a run's questions to whoever sits at the terminal, and let it go on with the answers.
+
+    Args:
+        follow: ``draw``, or ``follow`` where Ctrl-C ends the run only.
     """
     while result["status"] == "waiting" and sys.stdin.isatty():
         answers = {
