@@ -301,6 +301,7 @@ class Core:
             True,
             decision,
             self.arms[slot].usd_per_mtok,
+            estimates.guessed(slot),
         )
         self.note(decision.id, pending, now)
         return decision, pending
@@ -345,6 +346,7 @@ class Core:
                 unsure=self.estimates.unsure(slot, width, size),
                 charged=outcome.usd or 0.0,  # nobody's money was spent
                 flying=False,
+                guessed=self.estimates.guessed(slot),
             )
             self.learn(pending, outcome, now)
         self.clock += 1

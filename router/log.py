@@ -14,7 +14,7 @@ from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy
-from pointwork.router.rows import PRICES
+from pointwork.router.rows import GUESSED, PRICES
 from pointwork.store import Store, new_id, tables
 from pointwork.store.types import JsonText
 
@@ -335,6 +335,7 @@ def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending, own: 
     chosen = scores[decision.arm]
     chosen.update({name: getattr(pending, name) for name in ("width", "ignorance", "unsure")})
     chosen.update(zip(PRICES, pending.prices or (), strict=False))
+    chosen.update((name, 1.0) for name, guess in zip(GUESSED, pending.guessed, strict=True) if guess)
     context: Row = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
     ask = {mode: float(value) for mode, value in own.items() if value is not None}
     if ask:
