@@ -463,6 +463,23 @@ def test_another_expectation_is_as_if_it_had_been_the_first(url: str):
         np.testing.assert_allclose(one, other, atol=1e-8)
 
 
+@pytest.mark.parametrize("timed", [0, 3])
+def test_how_long_an_arm_seems_to_take_follows_the_expectation(url: str, timed: int):
+    """Its running mean begins with what was expected, and is part of each context."""
+    found: list[tuple[Any, Any]] = []
+    for name, first in (("changed", ARMS), ("from the start", expecting(200, seconds=9.0))):
+        router = Router(first, store=Store(url), name=name)
+        for number in range(5):
+            decision = router.decide(f"text {number}", ["large"])
+            if number < timed:
+                router.learn(decision.id, Outcome(0.5, 1e-3, 2.0))
+        router.checkpoint()
+        again = Router(expecting(200, seconds=9.0), store=Store(url), name=name)
+        found.append(([row["seconds"] for row in again.show()], core_of(again).health.features(None, 1.0)[:, 1]))
+    for changed, start in zip(*found, strict=True):
+        np.testing.assert_allclose(changed, start, atol=1e-12)
+
+
 @pytest.mark.parametrize("what", ["usd", "seconds"])
 def test_what_callers_do_not_tell_follows_the_expectation(url: str, what: str):
     """They say what calls cost, or how long they took, and never the other: nothing was seen of that."""
