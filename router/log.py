@@ -178,11 +178,10 @@ class Log:
 
     def tail(self) -> tuple[int, int]:
         """Numbers of the newest outcome and the newest decision of any router, 0 where there is none."""
-        columns = (tables.outcomes.c.id, tables.decisions.c.number)
-        outcome, decision = (
-            self.store.rows(select(func.max(column).label("n")))[0]["n"] or 0 for column in columns
-        )
-        return outcome, decision
+        columns = {"outcome": tables.outcomes.c.id, "decision": tables.decisions.c.number}
+        newest = (select(func.max(column)).scalar_subquery().label(name) for name, column in columns.items())
+        (row,) = self.store.rows(select(*newest))
+        return row["outcome"] or 0, row["decision"] or 0
 
     def live(self) -> Row | None:
         """The live version of this router."""

@@ -118,7 +118,7 @@ class Versioned(ABC):
 
     def _known(self, link: "Link") -> tuple[object, ...]:
         """What a version of now would know, other than arms: those are kept when they change."""
-        return self._core.clock, link.cursor, persistence.asked_of(self._core), self._ask
+        return self._core.clock, link.heard, persistence.asked_of(self._core), self._ask
 
     def replay(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5

@@ -173,6 +173,31 @@ def test_a_decision_that_another_process_is_still_storing_is_not_passed_over(
     assert seen + router.sync() == (1 if "another" in way else 2)
 
 
+def test_what_other_routers_store_is_looked_at_once(database_url: str):
+    stores = [Store(database_url) for _ in range(2)]
+    idle, busy = (
+        Router(ARMS, store=store, name=name) for store, name in zip(stores, ("idle", "busy"), strict=True)
+    )
+    idle.learn(idle.decide("text").id, Outcome(0.5))
+    idle.keep()
+    versions, asked = len(idle.versions()), list[str]()
+    engine = stores[0]._database.engine  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        for number in range(3):
+            busy.learn(busy.decide(f"text {number}").id, Outcome(0.5))
+        stores[1].flush()
+        assert idle.sync() == 0
+        tie = idle._link  # pyright: ignore[reportPrivateUsage]
+        assert tie is not None
+        assert (tie.cursor, tie.arrived) == tie.log.tail()
+    event.listen(engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+    idle.sync()
+    assert not [query for query in asked if "decisions.number >" in query or "outcomes.id >" in query]
+    idle.keep()
+    Router(ARMS, store=Store(database_url), name="idle").keep()
+    assert len(idle.versions()) == versions  # it knows nothing new
+
+
 def test_to_look_for_new_decisions_is_not_to_read_the_log(tmp_path: Path):
     store = Store(f"sqlite:///{tmp_path / 'router.db'}")
     router = Router(ARMS, store=store)
