@@ -219,21 +219,31 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
     assert "version 3 of router 'team' is damaged" in found[0]["damage"]
 
 
-def test_a_store_that_may_only_be_read_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    path = tmp_path / "store.db"
-    store = Store(f"sqlite:///{path}")
+def for_reading(store: Store) -> str:
+    """Address of the same store for one who may read it, and not write."""
+    if store.one_writer:
+        return f"sqlite:///file:{store.sqlite_path}?mode=ro&uri=true"
+    user = f"reader_of_{store.url.database}"
+    with store.write() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {user} LOGIN")
+        connection.exec_driver_sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}")
+    return store.url.set(username=user).render_as_string(hide_password=False)
+
+
+def test_a_store_that_may_only_be_read_can_be_looked_at(database: Store, capsys: pytest.CaptureFixture[str]):
+    store = database
     router = Router(ARMS, "random", store=store, name="mine")
     for number in range(REPLAY_LONG + 1):  # opening it anew would write a version
         router.learn(router.decide("text", features=[1.0, number % 2]).id, Outcome(0.5))
     store.flush()
-    options = ["--store", f"sqlite:///file:{path}?mode=ro&uri=true", "router"]
+    options = ["--store", for_reading(store), "router"]
     assert run_app([*options, "replay", "static", "--router", "mine"]) == 0
     assert run_app([*options, "show"]) == 0  # there is no version of the team's yet
     capsys.readouterr()
     assert [row["policy"] for row in Log(store, "team").versions()] == []
     looked_at = Router.of_log(options[1], "mine")
     looked_at.decide(features=[1.0, 0.0])  # which can not be stored, and that is not kept quiet
-    with pytest.raises(StoreError, match="readonly"):
+    with pytest.raises(StoreError, match="readonly|permission denied .*GRANT"):
         looked_at.keep()
 
 
