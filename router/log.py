@@ -1,12 +1,12 @@
 """A router's rows in the store: decisions, outcomes, versions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Executable, delete, exists, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from pointwork.errors import StoreError
 from pointwork.router.asking import Judged
@@ -201,25 +201,26 @@ class Log:
         """Numbers of the live version and of the one by whose promotion it came, 0 if none."""
         return _head(self.store.row(self._of_live()))
 
+    @contextmanager
+    def _changing(self) -> Generator[tuple[Connection, int, int]]:
+        """A transaction to change what is live, with ``head``: no other comes in between."""
+        with self.store.write() as connection:
+            self.store.versions_in_turn(connection)
+            yield connection, *_head(connection.execute(self._of_live()).mappings().first())
+
     def publish(self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any], over: int) -> int | None:
         """Write a version and make it the live one, in place of version ``over``, 0 being none.
 
         Returns:
             Its number; None: another is live by now, and nothing was written.
         """
-        try:
-            with self.store.write() as connection:
-                live, promotion = _head(connection.execute(self._of_live()).mappings().first())
-                if live != over:
-                    return None
-                if promotion:  # what was promoted goes on learning
-                    metrics = {**metrics, "promotion": promotion}
-                version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
-                _prune(connection, self.router)
-        except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):  # on PostgreSQL two may write the same number at once
+        with self._changing() as (connection, live, promotion):
+            if live != over:
                 return None
-            raise
+            if promotion:  # what was promoted goes on learning
+                metrics = {**metrics, "promotion": promotion}
+            version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
+            _prune(connection, self.router)
         return version
 
     def propose(
@@ -235,8 +236,7 @@ class Log:
             Its number; None: another was promoted or gone back to, and nothing was written.
         """
         table = tables.router_versions
-        with self.store.write() as connection:
-            _, present = _head(connection.execute(self._of_live()).mappings().first())
+        with self._changing() as (connection, _, present):
             if over is not None and present != over:
                 return None
             newest = connection.execute(
@@ -279,13 +279,22 @@ class Log:
         )
         return version
 
-    def make_live(self, version: int) -> None:
-        """Make a version that is kept the live one."""
+    def make_live(self, version: int, over: int) -> None:
+        """Make a version that is kept the live one, in place of version ``over``.
+
+        Raises:
+            StoreError: another is live by now, or it is no longer kept; nothing was changed.
+        """
         table = tables.router_versions
         mine = table.c.router == self.router
-        with self.store.write() as connection:
+        with self._changing() as (connection, live, _):
             connection.execute(update(table).where(mine).values(live=False))
-            connection.execute(update(table).where(mine & (table.c.version == version)).values(live=True))
+            chosen = update(table).where(mine & (table.c.version == version)).values(live=True)
+            if live != over or not connection.execute(chosen).rowcount:
+                raise StoreError(
+                    f"router {self.router!r}: another version was made live meanwhile, or version {version} is no "
+                    "longer kept: nothing was changed, try it again"
+                )
 
     def version(self, number: int) -> Row | None:
         """A version, with its state."""

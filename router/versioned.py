@@ -194,7 +194,7 @@ class Versioned(ABC):
 
         Raises:
             UsageError: the router has no store, or nothing was promoted and the live version is in order.
-            StoreError: the version to return to is damaged; nothing was changed.
+            StoreError: that version is damaged, or another was made live meanwhile; nothing was changed.
         """
         from pointwork.router import kept
 
@@ -202,7 +202,7 @@ class Versioned(ABC):
         with self._lock:
             back = kept.way_back(link.log)
             self._built(back.row)  # what can not be used here is refused before anything is changed
-            link.log.make_live(int(back.row["version"]))
+            link.log.make_live(int(back.row["version"]), back.live)
             self._reload(link)
             return _said(back)
 

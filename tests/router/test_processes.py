@@ -1,15 +1,17 @@
 """Routers of several processes on one store, on both databases."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select, text, update
+from sqlalchemy import event, insert, select, text, update
 
 from pointwork.errors import StoreError
 from pointwork.portable import export_decisions, import_decisions
-from pointwork.router import Arm, Outcome, Router, persistence, trial
+from pointwork.router import Arm, Outcome, Router, kept, persistence, trial
+from pointwork.router.log import Log
 from pointwork.store import Store, tables
 
 ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
@@ -261,6 +263,16 @@ def test_a_version_of_an_older_package_goes_on_where_it_was(database_url: str):
     again.learn(late, Outcome(0.5, 1e-3))
 
 
+def judged(store: Store) -> Router:
+    """A router whose log says that the large arm is better."""
+    router = Router(ARMS, "random", store=store, seed=1)
+    for number in range(400):
+        decision = router.decide(f"text {number}")
+        router.learn(decision.id, Outcome(0.9 if decision.arm == "large" else 0.2, 1e-4))
+    store.flush()
+    return router
+
+
 def test_of_two_promotions_at_once_the_second_is_judged_anew(database_url: str, monkeypatch: pytest.MonkeyPatch):
     """Its gain was measured against a version that is no longer live."""
     store = Store(database_url)
@@ -285,6 +297,67 @@ def test_of_two_promotions_at_once_the_second_is_judged_anew(database_url: str, 
     assert [row["policy"] for row in router.versions() if row["live"]] == ["thompson"]
     assert router.rollback() < max(row["version"] for row in router.versions())
     assert router.policy.name == "random"
+
+
+@pytest.mark.parametrize("way", ["rollback", "rollback_of"])
+def test_going_back_does_not_undo_what_was_promoted_meanwhile(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    router = judged(Store(database_url))
+    assert router.promote("thompson").verdict.passed
+    log = Log(Store(database_url), router.name)
+    candidate, usual = router.replay("linucb"), kept.way_back
+
+    def meanwhile(*arguments: Any) -> kept.Back:
+        found = usual(*arguments)
+        log.propose(candidate.state, "linucb", candidate.trained, 1e9, {})
+        return found
+
+    monkeypatch.setattr(kept, "way_back", meanwhile)
+    with pytest.raises(StoreError, match="made live meanwhile.*nothing was changed"):
+        router.rollback() if way == "rollback" else Router.rollback_of(database_url, router.name)
+    assert [row["policy"] for row in router.versions() if row["live"]] == ["linucb"]
+
+
+def test_a_version_that_is_gone_is_not_gone_back_to(database: Store):
+    router = Router(ARMS, store=database)
+    router.checkpoint()
+    with pytest.raises(StoreError, match="version 9 is no longer kept"):
+        Log(database, router.name).make_live(9, 2)
+    assert [row["version"] for row in router.versions() if row["live"]] == [2]
+
+
+@pytest.mark.parametrize("what", ["publish", "propose", "make_live"])
+def test_what_another_process_is_just_making_live_is_not_written_over(database_url: str, what: str):
+    stores = [Store(database_url) for _ in range(2)]
+    router = Router(ARMS, store=stores[0])
+    assert router.checkpoint() == 2
+    log, core, done = Log(stores[0], router.name), router._core, list[Any]()  # pyright: ignore[reportPrivateUsage]
+    ways: dict[str, Callable[[], Any]] = {
+        "publish": lambda: log.publish(b"late", core, 1e9, {}, 2),
+        "propose": lambda: log.propose(b"late", "linucb", 1, 1e9, {}, 0),
+        "make_live": lambda: log.make_live(1, 2),
+    }
+
+    def write() -> None:
+        try:
+            done.append(ways[what]())
+        except StoreError as error:
+            done.append("nothing was changed" in str(error))
+
+    later, table = threading.Thread(target=write), tables.router_versions
+    row = {"router": router.name, "version": 3, "policy": "thompson", "state": b"first", "clock": 1}
+    with stores[1].write() as connection:
+        stores[1].versions_in_turn(connection)
+        connection.execute(update(table).values(live=False))
+        promoted = {**row, "id": "rv3", "metrics": {"promotion": 3}, "live": True, "created": 1e9}
+        connection.execute(insert(table).values(promoted))
+        later.start()
+        until_it_waits(later, stores[0])
+    later.join()
+    assert done == [True if what == "make_live" else None]
+    assert [row["version"] for row in router.versions() if row["live"]] == [3]
+    assert len(router.versions()) == 3
 
 
 def test_a_promotion_elsewhere_does_not_lose_what_was_decided_here(database_url: str):

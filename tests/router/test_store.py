@@ -364,7 +364,7 @@ def test_a_way_back_over_a_change_of_price_knows_what_was_paid_when(url: str):
     flush(router)
     link = router._link  # pyright: ignore[reportPrivateUsage]
     assert link is not None
-    link.log.make_live(2)
+    link.log.make_live(2, link.log.head()[0])
     again = Router(CHEAPER, store=Store(url), settings=Settings(gamma=0.99), budget_per_request=1e-3)
     assert cost_of_large(again) == pytest.approx(4e-4, rel=0.1)
 
