@@ -171,17 +171,21 @@ class Versioned(ABC):
         with self._lock:
             trial = self.replay(policy, policy_options, train=train)
             if trial.verdict.passed:
-                judged_against = link.promotion
-                self.checkpoint()  # what rollback returns to
-                gain = trial.verdict.gain
-                metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
-                done = link.log.propose(
-                    trial.state, trial.policy, trial.trained, self._now(), metrics, judged_against
-                )
+                judged_against, done = link.promotion, None
+                self.sync()
+                if link.promotion == judged_against:
+                    self.checkpoint()  # what rollback returns to
+                    gain = trial.verdict.gain
+                    metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
+                    done = link.log.propose(
+                        trial.state, trial.policy, trial.trained, self._now(), metrics, judged_against
+                    )
                 if done is None:
+                    self.sync()
                     raise StoreError(
-                        f"router {self.name!r}: another version was promoted meanwhile, and the trial was against "
-                        "the one before: nothing was changed, try it again"
+                        f"router {self.name!r}: another version was promoted meanwhile, or gone back to, and the "
+                        f"trial was against the one before: {trial.policy} was not made live, and this router goes "
+                        "on with that version; try it again"
                     )
                 self._reload(link)
         return trial

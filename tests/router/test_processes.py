@@ -273,28 +273,29 @@ def judged(store: Store) -> Router:
     return router
 
 
-def test_of_two_promotions_at_once_the_second_is_judged_anew(database_url: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("when", ["during the trial", "after the trial"])
+def test_of_two_promotions_at_once_the_second_is_judged_anew(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, when: str
+):
     """Its gain was measured against a version that is no longer live."""
-    store = Store(database_url)
-    router = Router(ARMS, "random", store=store, seed=1)
-    for number in range(400):
-        decision = router.decide(f"text {number}")
-        router.learn(decision.id, Outcome(0.9 if decision.arm == "large" else 0.2, 1e-4))
-    store.flush()
+    router = judged(Store(database_url))
     other = Router(ARMS, "random", store=Store(database_url))
-    judged = trial.run_trial
+    place, name = (trial, "run_trial") if when == "during the trial" else (router, "checkpoint")
+    usual, found = getattr(place, name), list[Any]()
 
-    def meanwhile(*arguments: Any) -> trial.Trial:
-        monkeypatch.setattr(trial, "run_trial", judged)
-        found = judged(*arguments)
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.setattr(place, name, usual)
+        done = usual(*arguments)
         assert other.promote("thompson").verdict.passed
-        return found
+        found.extend(other.versions())
+        return done
 
-    monkeypatch.setattr(trial, "run_trial", meanwhile)
-    with pytest.raises(StoreError, match="promoted meanwhile.*nothing was changed"):
+    monkeypatch.setattr(place, name, meanwhile)
+    with pytest.raises(StoreError, match="promoted meanwhile.*linucb was not made live"):
         router.promote("linucb")
     assert router.policy.name == "thompson"
-    assert [row["policy"] for row in router.versions() if row["live"]] == ["thompson"]
+    assert router.versions() == found
+    assert [row["policy"] for row in found if row["live"]] == ["thompson"]
     assert router.rollback() < max(row["version"] for row in router.versions())
     assert router.policy.name == "random"
 
