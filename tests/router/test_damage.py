@@ -1,10 +1,12 @@
 """A live version that can no longer be read must not bar the way back from it."""
 
+import io
 import json
 import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import select, update
 
@@ -217,6 +219,30 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
         (1, False, False),
     ]
     assert "version 3 of router 'team' is damaged" in found[0]["damage"]
+
+
+@pytest.mark.parametrize("lacking", ["estimates/", "pacer/", "clock", "an arm"])
+def test_a_version_that_can_be_unpacked_and_does_not_fit_is_damaged_too(
+    url: str, lacking: str, capsys: pytest.CaptureFixture[str]
+):
+    router = served(url, name="team")
+    live = Log(Store(url), "team").live()
+    assert live is not None
+    with np.load(io.BytesIO(live["state"])) as file:
+        arrays: dict[str, Any] = {name: file[name] for name in file.files if not name.startswith(lacking)}
+    meta = json.loads(arrays["meta"].tobytes())
+    meta.pop(lacking, None)
+    meta["arms"] = meta["arms"][lacking == "an arm" :]
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    packed, table = io.BytesIO(), tables.router_versions
+    np.savez(packed, **arrays)
+    with Store(url).write() as connection:
+        connection.execute(update(table).where(table.c.live).values(state=packed.getvalue()))
+    assert run_app(["--store", url, "router", "versions"]) == 0
+    assert ["damaged" in line for line in capsys.readouterr().out.splitlines()] == [False, True, False]
+    with pytest.raises(StoreError, match="version 2 .* does not fit together.*rollback --router team"):
+        Router(ARMS, store=Store(url), name="team")
+    assert router.rollback() == 1
 
 
 def for_reading(store: Store) -> str:
