@@ -161,6 +161,11 @@ class Log:
         )
         return [str(row["id"]) for row in rows]
 
+    def any(self) -> bool:
+        """Whether there are decisions of this router."""
+        table = tables.decisions
+        return self.store.row(select(table.c.id).where(table.c.router == self.router).limit(1)) is not None
+
     def arms(self) -> list[str]:
         """Names of all arms that decisions of this router could fall on."""
         table = tables.decisions

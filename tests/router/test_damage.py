@@ -210,7 +210,7 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert ["live, damaged" in line for line in lines] == [False, True, False, False]
-    assert "pointwork router rollback" in said.err
+    assert "to go back to version 2: pointwork router rollback" in said.err
     assert run_app([*options, "--json"]) == 0
     found: Any = json.loads(capsys.readouterr().out)
     assert [(row["version"], row["live"], bool(row["damage"])) for row in found] == [
@@ -219,6 +219,22 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
         (1, False, False),
     ]
     assert "version 3 of router 'team' is damaged" in found[0]["damage"]
+
+
+@pytest.mark.parametrize(("rounds", "why"), [(0, "no earlier one is kept"), (6, "it is the one to go back to")])
+def test_no_way_back_is_advised_that_can_not_be_gone(
+    url: str, rounds: int, why: str, capsys: pytest.CaptureFixture[str]
+):
+    if rounds:
+        served(url, name="team")
+    else:
+        Router(ARMS, store=Store(url), name="team")
+    damage(url, 1, 2)
+    assert run_app(["--store", url, "router", "versions"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert why in said
+    assert "without its row in router_versions" in said
+    assert "router rollback" not in said
 
 
 @pytest.mark.parametrize("lacking", ["estimates/", "pacer/", "clock", "an arm"])
@@ -273,13 +289,23 @@ def test_a_store_that_may_only_be_read_can_be_looked_at(database: Store, capsys:
         looked_at.keep()
 
 
-def test_to_list_versions_makes_none(url: str, capsys: pytest.CaptureFixture[str]):
+def test_to_list_versions_makes_none(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Log, "arms", None)  # it reads the whole log
     options = ["--store", url, "router", "versions"]
     for _ in range(2):
         assert run_app(options) == 0
         assert "no versions yet" in capsys.readouterr().out
     assert run_app([*options, "--router", "nobody"]) == 2
     assert "no router 'nobody'" in capsys.readouterr().err
+    router = Router(ARMS, name="somebody")
+    router.decide("text")
+    router.save(tmp_path / "router.npz")
+    store = Store(url)
+    Router.load(tmp_path / "router.npz", store=store).decide("text")  # logs, and writes no version
+    store.flush()
+    assert run_app([*options, "--router", "somebody"]) == 0
 
 
 def test_the_command_says_what_it_found(url: str, capsys: pytest.CaptureFixture[str]):
