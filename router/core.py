@@ -301,6 +301,7 @@ class Core:
             True,
             decision,
             self.arms[slot].usd_per_mtok,
+            estimates.guessed(slot),
         )
         self.note(decision.id, pending, now)
         return decision, pending
@@ -345,6 +346,7 @@ class Core:
                 unsure=self.estimates.unsure(slot, width, size),
                 charged=outcome.usd or 0.0,  # nobody's money was spent
                 flying=False,
+                guessed=self.estimates.guessed(slot),
             )
             self.learn(pending, outcome, now)
         self.clock += 1
@@ -377,6 +379,8 @@ class Core:
         """Take over new properties of a known arm; predicted costs follow its price and what is expected of it."""
         slot = self.slots[arm.name]
         before, self.arms[slot] = self.arms[slot], arm
+        timed = 0.0 if self._estimates is None else self._estimates.told[slot][1]
+        self.health.expect(slot, arm.expected_seconds - before.expected_seconds, timed)
         if self._estimates is not None and self.features is not None:
             self.pacer.reprice(slot, self._estimates.reprice(slot, before, arm, self.features.bias))
 

@@ -19,6 +19,8 @@ from pointwork.router.regression import COSTS, HEADS, QUALITY, Regression
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
+# Log cost and log seconds; None: not told, and nothing is known but what was expected.
+Logs = tuple[float | None, float | None]
 
 # c₀ in US dollars: differences far below it do not matter, and free calls have a logarithm.
 COST_FLOOR = 1e-6
@@ -87,6 +89,7 @@ class Estimates:
         noise: σ² of quality about its prediction, and of how many observations.
         usual: running mean of quality over all arms, and of how many observations.
         untried: slots without an observed quality.
+        told: by slot, how many costs and how many latencies were told.
     """
 
     def __init__(self, arms: Sequence[Arm], dims: int, *, ridge: float, gamma: float, adapt: bool) -> None:
@@ -98,6 +101,7 @@ class Estimates:
             self.prior[slot] = prior_of(arm)
         self.smear = np.ones(count)
         self.smear_sums = [[0.0] * 3 for _ in arms]  # sum of factors, sum of weights, reference time
+        self.told = [[0.0] * 2 for _ in arms]
         self.noise = [_NOISE, _BELIEF]
         self.usual = [0.5, 2.0]
         self.untried = list(range(count))
@@ -108,6 +112,7 @@ class Estimates:
         self.prior = np.vstack((self.prior, prior_of(arm, quality)))
         self.smear = np.append(self.smear, 1.0)
         self.smear_sums.append([0.0, 0.0, clock])
+        self.told.append([0.0] * 2)
 
     def predict(self, sheet: Sheet, clock: float, slots: Slots | None) -> None:
         """Fill in the predictions for the contexts of a sheet, which are of these slots; None: all, in order.
@@ -152,9 +157,12 @@ class Estimates:
         regression = self.regression
         return min(1.0, regression.variance(slot, COSTS, context) * regression.ridges.item(slot, COSTS) / size)
 
-    def learn(
-        self, slot: int, context: Array, clock: float, quality: float | None, logs: tuple[float, float] | None
-    ) -> None:
+    def guessed(self, slot: int) -> tuple[bool, bool]:
+        """Whether what is predicted of an arm's cost, and of its latency, is but what was expected of it."""
+        costs, latencies = self.told[slot]
+        return not costs, not latencies
+
+    def learn(self, slot: int, context: Array, clock: float, quality: float | None, logs: Logs | None) -> None:
         """An observation, of a decision at time ``clock``.
 
         Args:
@@ -166,11 +174,18 @@ class Estimates:
             assert quality is not None
             self.regression.add("quality", slot, context, clock, (quality - level,))
             return
-        costs = (logs[0] - usual_cost, logs[1] - usual_seconds)
+        cost, seconds = logs
+        costs = (
+            0.0 if cost is None else cost - usual_cost,
+            0.0 if seconds is None else seconds - usual_seconds,
+        )
         if quality is None:
             self.regression.add("costs", slot, context, clock, costs)
         else:
             self.regression.add("both", slot, context, clock, (quality - level, *costs))
+        for head in (1, 2):
+            if logs[head - 1] is None:
+                self.regression.assume(head, slot, context, clock, 1.0)
 
     def learn_noise(self, residual: float, width: float) -> None:
         """One residual of quality against the prediction at its decision, which had this width."""
@@ -196,14 +211,16 @@ class Estimates:
         """The quality of a decision learnt before was another."""
         self.regression.correct(0, slot, context, clock, new - old, old - float(self.prior[slot, 0]))
 
-    def correct_costs(
-        self, slot: int, context: Array, clock: float, new: tuple[float, float], old: tuple[float, float]
-    ) -> None:
+    def correct_costs(self, slot: int, context: Array, clock: float, new: Logs, old: Logs) -> None:
         """Log cost and log seconds of a decision learnt before were others."""
-        for head in (0, 1):
-            change = new[head] - old[head]
-            residual = old[head] - self.prior.item(slot, 1 + head)
-            self.regression.correct(1 + head, slot, context, clock, change, residual)
+        for head, (after, before) in enumerate(zip(new, old, strict=True), 1):
+            if after is None:  # still not told
+                continue
+            usual = self.prior.item(slot, head)
+            if before is None:
+                before = usual
+                self.regression.assume(head, slot, context, clock, -1.0)
+            self.regression.correct(head, slot, context, clock, after - before, before - usual)
 
     def learn_smear(self, slot: int, clock: float, residual: float, weight: float, old: float | None) -> None:
         """One residual of log cost against the prediction at its decision; ``old``: the one it replaces."""
@@ -232,7 +249,7 @@ class Estimates:
     def reprice(self, slot: int, before: Arm, arm: Arm, bias: float) -> float:
         """An arm has another price, or other tokens or seconds are expected of it.
 
-        What is predicted follows the price at once. It follows the expectation as far as nothing was seen: what
+        What is predicted follows the price at once. It follows the expectation as far as nothing was told: what
         calls did cost, they cost whatever was expected of them.
 
         Args:
@@ -242,25 +259,33 @@ class Estimates:
             By how much more is predicted of requests as they were, in log cost.
         """
         expected = log_cost(arm.usd_at(before.usd_per_mtok))
-        believed = expected - log_cost(before.expected_usd)
-        self._expect(slot, 1, believed, bias)
+        moved = self._expect(slot, 1, expected - log_cost(before.expected_usd), bias)
         self._expect(slot, 2, log_seconds(arm.expected_seconds) - log_seconds(before.expected_seconds), bias)
         # not put there anew: it has followed what was learnt of changes
         paid = log_cost(arm.expected_usd) - expected
         self.prior[slot, 1] += paid
-        return paid if self.regression.counts.item(slot, COSTS) else paid + believed
+        return paid + moved
 
-    def _expect(self, slot: int, head: int, by: float, bias: float) -> None:
-        """Move a prior mean and leave what was observed where it is: its residuals are ``by`` less."""
+    def _expect(self, slot: int, head: int, by: float, bias: float) -> float:
+        """Move a prior mean and leave what was told where it is: its residuals are ``by`` less.
+
+        What was not told moves along, and has no residual before and after.
+
+        Returns:
+            By how much more is predicted of a request like those that were observed.
+        """
         if not by:
-            return
+            return 0.0
         self.prior[slot, head] += by
         regression, block = self.regression, HEADS[head]
         seen = regression.gram[slot, block, 0] / bias  # Σγ x
+        told = seen - regression.assumed[slot, head - 1]
         moments = regression.moments[slot, head]
-        regression.squares[slot, head] += by * (by * regression.mass[slot, block] - 2.0 * moments[0] / bias)
-        moments -= by * seen
-        regression.weights[slot, head] -= by * (regression.inverse[slot, block] @ seen)
+        regression.squares[slot, head] += by * (by * told[0] - 2.0 * moments[0]) / bias
+        moments -= by * told
+        change = -by * (regression.inverse[slot, block] @ told)
+        regression.weights[slot, head] += change
+        return by + (float(seen @ change) * bias / seen.item(0) if seen.item(0) else 0.0)
 
     def refresh(self, clock: float) -> None:
         """Move all regressions to this time and invert exactly."""
@@ -283,6 +308,8 @@ class Estimates:
         Raises:
             KeyError, ValueError: one is missing or of another shape.
         """
+        counts = state["regression.counts"][:, COSTS]
+        state = {"told": np.stack((counts, counts), axis=1), **state}  # states of older packages lack it
         for name in _ARRAYS:
             shape = np.shape(getattr(self, name))
             if state[name].shape != shape:
@@ -294,8 +321,8 @@ class Estimates:
         self.regression.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
 
 
-_ARRAYS = ("prior", "smear", "smear_sums", "noise", "usual")
-_LISTS = ("smear_sums", "noise", "usual")
+_ARRAYS = ("prior", "smear", "smear_sums", "told", "noise", "usual")
+_LISTS = ("smear_sums", "told", "noise", "usual")
 
 
 def prior_of(arm: Arm, quality: float = 0.5) -> Array:

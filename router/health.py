@@ -116,9 +116,15 @@ class Health:
     def timed(self, slot: int, seconds: float) -> None:
         """A decision's latency became known."""
         mean = self.seconds.item(slot)
-        mean += RATE * (seconds - mean)
-        self.seconds[slot] = mean
-        self._signals[slot, 1] = mean / (mean + SLOW)
+        self._takes(slot, mean + RATE * (seconds - mean))
+
+    def expect(self, slot: int, by: float, timed: float) -> None:
+        """An arm is expected to take so many seconds more: as if it had been before the first was ``timed``."""
+        self._takes(slot, self.seconds.item(slot) + by * (1.0 - RATE) ** timed)
+
+    def _takes(self, slot: int, seconds: float) -> None:
+        self.seconds[slot] = seconds
+        self._signals[slot, 1] = seconds / (seconds + SLOW)
 
     def record(self, slot: int, *, failed: bool, made: float, clock: float, now: float) -> None:
         """A decision, made at that time of the clock, came back, or turned out to have failed after all."""

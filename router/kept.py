@@ -18,10 +18,12 @@ class Back:
     Attributes:
         row: the version to return to, which can be read.
         damage: what is wrong with the live one; empty: nothing.
+        live: number of that.
     """
 
     row: dict[str, Any]
     damage: str
+    live: int
 
 
 def opened(row: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
@@ -78,17 +80,17 @@ def way_back(log: Log) -> Back:
     except StoreError as error:
         further = "without its row in router_versions an earlier one is gone back to"
         raise StoreError(f"{error}; it is the one to go back to, so nothing was changed ({further})") from error
-    return Back(found, damage)
+    return Back(found, damage, int(live["version"]))
 
 
 def go_back(log: Log) -> Back:
     """Make the version live that ``way_back`` finds.
 
     Raises:
-        UsageError, StoreError: as ``way_back``; nothing was changed.
+        UsageError, StoreError: as ``way_back``, or another version was made live meanwhile; nothing was changed.
     """
     back = way_back(log)
-    log.make_live(int(back.row["version"]))
+    log.make_live(int(back.row["version"]), back.live)
     return back
 
 

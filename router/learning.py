@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pointwork.router.decisions import Outcome
 from pointwork.router.drift import KEEP, LEAST
-from pointwork.router.estimates import log_cost
+from pointwork.router.estimates import Logs, log_cost
 from pointwork.router.pending import Pending, logs_of
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def learn(core: "Core", pending: Pending, outcome: Outcome, now: float) -> bool:
     return True
 
 
-def _logs(core: "Core", pending: Pending, outcome: Outcome) -> tuple[float, float]:
+def _logs(core: "Core", pending: Pending, outcome: Outcome) -> Logs:
     """Log cost and log seconds; what was paid at another price as if it had been paid at the arm's price of now."""
     cost, seconds = logs_of(pending, outcome)
     then, arm = pending.prices, core.arms[pending.slot]
-    if then is not None and then != arm.usd_per_mtok:
+    if cost is not None and then is not None and then != arm.usd_per_mtok:
         cost += log_cost(arm.expected_usd) - log_cost(arm.usd_at(then))
     return cost, seconds
 
@@ -78,6 +78,7 @@ def _paid(core: "Core", pending: Pending, old: float | None, new: float) -> None
     core.pacer.settle(new - pending.charged)
     pending.charged = new
     if old is None:
+        core.estimates.told[slot][0] += 1.0
         unit = math.sqrt(core.estimates.regression.noise.item(1)) + LEAST
         moved = core.drift.changed(slot, 1, residual, 1.0 - pending.ignorance, unit)
         if moved is not None:
@@ -93,4 +94,5 @@ def _landed(core: "Core", pending: Pending, old: Outcome | None, new: Outcome, n
     if old is None or failed:
         core.health.record(slot, failed=failed, made=pending.clock, clock=core.clock, now=now)
     if new.seconds is not None and (old is None or old.seconds is None):
+        core.estimates.told[slot][1] += 1.0
         core.health.timed(slot, new.seconds)

@@ -29,9 +29,11 @@ class Link:
         store: URL or open store. router: the name.
 
     Attributes:
-        log: the rows. cursor: newest outcome row taken in;
-        arrived: number of the newest decision taken in: the store counts them as they are stored, which may be long
-        after they were made;
+        log: the rows.
+        cursor, arrived: numbers of the newest outcome and the newest decision, of any router, that was stored when
+        this last looked: all up to them are taken in. The store counts decisions as they are stored, which may be
+        long after they were made;
+        heard: the newest outcome of this router;
         seen: ids of decisions that were made or taken in here and may have a higher one;
         doubtful: decisions out of a file, which the store may not have;
         version, promotion: the live one that was last looked at, and the one whose promotion it comes from, 0 if
@@ -40,7 +42,7 @@ class Link:
 
     def __init__(self, store: str | Store, router: str) -> None:
         self.log = Log(open_store(store), router)
-        self.cursor, self.arrived = 0, BEFORE
+        self.cursor, self.arrived, self.heard = 0, BEFORE, 0
         self.seen: set[str] = set()
         self.doubtful: set[str] = set()
         self.version = self.promotion = 0
@@ -48,15 +50,18 @@ class Link:
     def at_the_end(self) -> None:
         """Nothing that the store holds already shall be learnt."""
         self.cursor, self.arrived = self.log.tail()
+        self.heard = self.cursor
         self.version, self.promotion = self.log.head()
 
     def place(self) -> dict[str, Any]:
         """Where it is in the log, to be kept with a version of the core."""
-        return {"cursor": self.cursor, "arrived": self.arrived, "seen": sorted(self.seen)}
+        numbers = {"cursor": self.cursor, "arrived": self.arrived, "heard": self.heard}
+        return {**numbers, "seen": sorted(self.seen)}
 
     def resume(self, place: Mapping[str, Any]) -> None:
         """Go on in the log from where a version of the core was."""
         self.cursor, self.seen = int(place["cursor"]), set(place.get("seen", ()))
+        self.heard = int(place.get("heard", self.cursor))
         self.arrived = int(place.get("arrived", BEFORE))
         if "arrived" not in place:
             synced = float(place["synced"])
@@ -98,13 +103,18 @@ class Link:
 
     def sync(self, core: Core) -> int:
         """Take in what is new. Returns how many rows were."""
+        outcome, decision = self.log.tail()  # before all else: what is stored from here on is for the next time
+        if outcome <= self.cursor and decision <= self.arrived:
+            return 0
         stored = self.log.stored_after(self.arrived)
         decisions = self.log.named([name for name in stored if name not in self.seen])
         outcomes = self.log.outcomes_after(self.cursor)
         new = take_in(core, decisions, outcomes, lambda decision_id: self.fetch(core, decision_id))
-        self.arrived = max(self.arrived, 0, *stored.values())
+        # past the rows of others too, which would else be read again each time
+        self.arrived = max(self.arrived, decision, *stored.values())
         self.seen -= stored.keys()
-        self.cursor = int(outcomes[-1]["id"]) if outcomes else self.cursor
+        self.heard = int(outcomes[-1]["id"]) if outcomes else self.heard
+        self.cursor = max(self.cursor, outcome, self.heard)
         return new
 
 

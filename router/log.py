@@ -1,12 +1,12 @@
 """A router's rows in the store: decisions, outcomes, versions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Executable, delete, exists, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from pointwork.errors import StoreError
 from pointwork.router.asking import Judged
@@ -14,7 +14,7 @@ from pointwork.router.core import Core
 from pointwork.router.decisions import Decision, Outcome
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy
-from pointwork.router.rows import PRICES
+from pointwork.router.rows import GUESSED, PRICES
 from pointwork.store import Store, new_id, tables
 from pointwork.store.types import JsonText
 
@@ -163,6 +163,11 @@ class Log:
         )
         return [str(row["id"]) for row in rows]
 
+    def any(self) -> bool:
+        """Whether there are decisions of this router."""
+        table = tables.decisions
+        return self.store.row(select(table.c.id).where(table.c.router == self.router).limit(1)) is not None
+
     def arms(self) -> list[str]:
         """Names of all arms that decisions of this router could fall on."""
         table = tables.decisions
@@ -180,11 +185,10 @@ class Log:
 
     def tail(self) -> tuple[int, int]:
         """Numbers of the newest outcome and the newest decision of any router, 0 where there is none."""
-        columns = (tables.outcomes.c.id, tables.decisions.c.number)
-        outcome, decision = (
-            self.store.rows(select(func.max(column).label("n")))[0]["n"] or 0 for column in columns
-        )
-        return outcome, decision
+        columns = {"outcome": tables.outcomes.c.id, "decision": tables.decisions.c.number}
+        newest = (select(func.max(column)).scalar_subquery().label(name) for name, column in columns.items())
+        (row,) = self.store.rows(select(*newest))
+        return row["outcome"] or 0, row["decision"] or 0
 
     def live(self) -> Row | None:
         """The live version of this router."""
@@ -204,25 +208,26 @@ class Log:
         """Numbers of the live version and of the one by whose promotion it came, 0 if none."""
         return _head(self.store.row(self._of_live()))
 
+    @contextmanager
+    def _changing(self) -> Generator[tuple[Connection, int, int]]:
+        """A transaction to change what is live, with ``head``: no other comes in between."""
+        with self.store.write() as connection:
+            self.store.versions_in_turn(connection)
+            yield connection, *_head(connection.execute(self._of_live()).mappings().first())
+
     def publish(self, state: bytes, core: Core, now: float, metrics: Mapping[str, Any], over: int) -> int | None:
         """Write a version and make it the live one, in place of version ``over``, 0 being none.
 
         Returns:
             Its number; None: another is live by now, and nothing was written.
         """
-        try:
-            with self.store.write() as connection:
-                live, promotion = _head(connection.execute(self._of_live()).mappings().first())
-                if live != over:
-                    return None
-                if promotion:  # what was promoted goes on learning
-                    metrics = {**metrics, "promotion": promotion}
-                version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
-                _prune(connection, self.router)
-        except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):  # on PostgreSQL two may write the same number at once
+        with self._changing() as (connection, live, promotion):
+            if live != over:
                 return None
-            raise
+            if promotion:  # what was promoted goes on learning
+                metrics = {**metrics, "promotion": promotion}
+            version = self._insert(connection, state, core.policy.name, core.clock, now, metrics, live=True)
+            _prune(connection, self.router)
         return version
 
     def propose(
@@ -238,8 +243,7 @@ class Log:
             Its number; None: another was promoted or gone back to, and nothing was written.
         """
         table = tables.router_versions
-        with self.store.write() as connection:
-            _, present = _head(connection.execute(self._of_live()).mappings().first())
+        with self._changing() as (connection, _, present):
             if over is not None and present != over:
                 return None
             newest = connection.execute(
@@ -282,13 +286,22 @@ class Log:
         )
         return version
 
-    def make_live(self, version: int) -> None:
-        """Make a version that is kept the live one."""
+    def make_live(self, version: int, over: int) -> None:
+        """Make a version that is kept the live one, in place of version ``over``.
+
+        Raises:
+            StoreError: another is live by now, or it is no longer kept; nothing was changed.
+        """
         table = tables.router_versions
         mine = table.c.router == self.router
-        with self.store.write() as connection:
+        with self._changing() as (connection, live, _):
             connection.execute(update(table).where(mine).values(live=False))
-            connection.execute(update(table).where(mine & (table.c.version == version)).values(live=True))
+            chosen = update(table).where(mine & (table.c.version == version)).values(live=True)
+            if live != over or not connection.execute(chosen).rowcount:
+                raise StoreError(
+                    f"router {self.router!r}: another version was made live meanwhile, or version {version} is no "
+                    "longer kept: nothing was changed, try it again"
+                )
 
     def version(self, number: int) -> Row | None:
         """A version, with its state."""
@@ -337,6 +350,7 @@ def _row(fixed: Row, judged: Judged, decision: Decision, pending: Pending, own: 
     chosen = scores[decision.arm]
     chosen.update({name: getattr(pending, name) for name in ("width", "ignorance", "unsure")})
     chosen.update(zip(PRICES, pending.prices or (), strict=False))
+    chosen.update((name, 1.0) for name, guess in zip(GUESSED, pending.guessed, strict=True) if guess)
     context: Row = {"text": judged.inner.tolist(), "arms": dict(zip(names, judged.state.tolist(), strict=True))}
     ask = {mode: float(value) for mode, value in own.items() if value is not None}
     if ask:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.router.decisions import Decision, Outcome
-from pointwork.router.estimates import log_cost, log_seconds
+from pointwork.router.estimates import Logs, log_cost, log_seconds
 
 Array = npt.NDArray[np.float64]
 
@@ -31,6 +31,7 @@ class Pending:
         flying: counts as load.
         decision: as handed out, or None when it came from a file or the store.
         prices: of the arm then, US dollars per million prompt and completion tokens; None: not known.
+        guessed: whether the cost, and the latency, predicted then were but what was expected of the arm.
     """
 
     slot: int
@@ -48,6 +49,7 @@ class Pending:
     flying: bool = True
     decision: Decision | None = None
     prices: tuple[float, float] | None = None
+    guessed: tuple[bool, bool] = (False, False)
 
 
 class Ledger:
@@ -113,16 +115,20 @@ class Ledger:
             "outcomes": np.array(outcomes, np.float64).reshape(len(records), 5),
             "errors": np.array(errors, dtype=np.str_),
             "prices": np.array([p.prices or _UNKNOWN for p in records], np.float64).reshape(len(records), 2),
+            "guessed": np.array([p.guessed for p in records], np.float64).reshape(len(records), 2),
         }
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take ``state`` back."""
         self.by_id.clear()
         self._flights.clear()
-        # states of older packages lack the last
-        state = {"prices": np.full((len(state["ids"]), 2), np.nan), **state}
-        names = ("ids", "numbers", "contexts", "outcomes", "errors", "prices")
-        for decision_id, numbers, context, outcome, error, prices in zip(*map(state.get, names), strict=True):
+        # states of older packages lack the last two
+        pairs = (len(state["ids"]), 2)
+        state = {"prices": np.full(pairs, np.nan), "guessed": np.zeros(pairs), **state}
+        names = ("ids", "numbers", "contexts", "outcomes", "errors", "prices", "guessed")
+        for decision_id, numbers, context, outcome, error, prices, guessed in zip(
+            *map(state.get, names), strict=True
+        ):
             slot, clock, created, flying, *floats = (float(n) for n in numbers)
             pending = Pending(
                 slot=int(slot),
@@ -132,6 +138,7 @@ class Ledger:
                 outcome=_outcome([float(n) for n in outcome], str(error)),
                 flying=bool(flying),
                 prices=prices_of(*(float(price) for price in prices)),
+                guessed=(bool(guessed[0]), bool(guessed[1])),
                 **dict(zip(_FLOATS, floats, strict=True)),
             )
             self.put(str(decision_id), pending)
@@ -161,13 +168,15 @@ def prices_of(prompt: float, completion: float) -> tuple[float, float] | None:
     return None if math.isnan(prompt + completion) else (prompt, completion)
 
 
-def logs_of(pending: Pending, outcome: Outcome) -> tuple[float, float]:
+def logs_of(pending: Pending, outcome: Outcome) -> Logs:
     """Log cost and log seconds of an outcome; where one is not known, what was predicted at the decision.
 
     A stand-in of 0 residual would pull the prediction to its prior; the decision's own does not depend on the
-    order in which outcomes come.
+    order in which outcomes come. None where that was but the expectation, which may change.
     """
+    cost = None if pending.guessed[0] else pending.log_cost
+    seconds = None if pending.guessed[1] else pending.log_seconds
     return (
-        pending.log_cost if outcome.usd is None else log_cost(outcome.usd),
-        pending.log_seconds if outcome.seconds is None else log_seconds(outcome.seconds),
+        cost if outcome.usd is None else log_cost(outcome.usd),
+        seconds if outcome.seconds is None else log_seconds(outcome.seconds),
     )

@@ -33,6 +33,10 @@ class OtherFormatError(StoreError):
 
 Arrays = dict[str, npt.NDArray[np.generic]]
 
+# What a state has, whatever was learnt: values; arrays, and which of their axes are the arms.
+_VALUES = ("policy", "policy_options", "settings", "budget", "pacer", "clock", "rng", "extra")
+_ARRAYS = {"health/load": 0, "drift/sums": 0, "pacer/values": 1}
+_UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 # RuntimeError: zipfile on damage that looks like a password, or like a compression that it does not know
 _BROKEN = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -126,7 +130,24 @@ def read(data: bytes, where: str) -> tuple[dict[str, Any], Arrays]:
         raise StoreError(f"{where} is damaged or not a saved router: {why}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
         raise OtherFormatError(f"{where} is of another format than this version of pointwork reads ({FORMAT})")
+    try:
+        _fit(meta, arrays)  # pyright: ignore[reportUnknownArgumentType]
+    except _UNFIT as error:
+        raise StoreError(f"{where} does not fit together: {error!r}") from error
     return meta, arrays  # pyright: ignore[reportUnknownVariableType]
+
+
+def _fit(meta: Mapping[str, Any], arrays: Arrays) -> None:
+    """Raise one of ``_UNFIT`` where, without building a router, a part is seen to lack or to be of other arms."""
+    missing = [name for name in _VALUES if name not in meta]
+    missing += [name for name in ("ledger/ids", "screen/seen") if name not in arrays]
+    if missing:
+        raise KeyError(*missing)
+    parts = _ARRAYS | ({"estimates/prior": 0} if meta["prepared"] else {})
+    counts = {name: arrays[name].shape[axis] for name, axis in parts.items()}
+    counts |= {name: len(meta[name]) for name in ("arms", "active")}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"numbers of arms differ: {counts}")
 
 
 def build(
@@ -160,7 +181,7 @@ def build(
         _restore(core, meta, arrays)
     except PointworkError as error:
         raise StoreError(f"{where} does not hold a router that can be used: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except _UNFIT as error:
         raise StoreError(f"{where} does not fit together: {error!r}") from error
     return core
 

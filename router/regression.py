@@ -85,7 +85,8 @@ class Regression:
         since: (K,), reference times; updates: (K,), since the last refresh; surveys: (K, 2), updates of a block
         after which its part in the ridge is looked at again; known: (K, 2, 6), what was seen then: well-determined
         directions, mass, and per head RSS and ‖θ‖²; goal: (2,), the ridges that all arms should have;
-        noise: (3,), σ² per head; jumps: (n, 4), arm, block, clock and factor of what was made to count less.
+        noise: (3,), σ² per head; jumps: (n, 4), arm, block, clock and factor of what was made to count less;
+        assumed: (K, 2, d), Σγ x of costs and latencies that were not told, and are but their prior mean.
     """
 
     def __init__(self, arms: int, dims: int, *, ridge: float, gamma: float, adapt: bool = True) -> None:
@@ -102,10 +103,10 @@ class Regression:
         self._squares = np.zeros((arms, len(HEADS)))
         self._mass = np.zeros((arms, BLOCKS))
         self.ridges = np.full((arms, BLOCKS), ridge)
-        self.since = np.zeros(arms)
-        self.updates = np.zeros(arms)
+        self.since, self.updates = np.zeros(arms), np.zeros(arms)
         self.counts = np.zeros((arms, BLOCKS))
         self.known = np.zeros((arms, BLOCKS, 6))
+        self.assumed = np.zeros((arms, 2, dims))
         self.goal = np.full(BLOCKS, ridge)
         self.noise = np.array([0.1, 0.5, 0.5])
         self.jumps = np.zeros((0, 4))
@@ -304,16 +305,18 @@ class Regression:
         self.weights[arm, head] += (weight * change) * (self.inverse[arm, block] @ context)
         self._squares[arm, head] += weight * ((old + change) ** 2 - old**2)
 
+    def assume(self, head: int, arm: int, context: Array, clock: float, share: float) -> None:
+        """A target (head 1 or 2) of an observation is but its prior mean; with ``share`` −1: no more."""
+        self.assumed[arm, head - 1] += share * self._decay(arm, clock) * self._kept(arm, COSTS, clock) * context
+
     def refresh(self, arm: int, clock: float) -> None:
         """Move an arm to this time and invert exactly. O(d³)."""
         now = max(clock, float(self.since[arm]))
         decay = self.gamma ** (now - float(self.since[arm]))
         for block in range(BLOCKS):
             self._flush(arm, block)
-        self._gram[arm] *= decay
-        self._moments[arm] *= decay
-        self._squares[arm] *= decay
-        self._mass[arm] *= decay
+        for sums in (self._gram, self._moments, self._squares, self._mass, self.assumed):
+            sums[arm] *= decay
         self.since[arm] = now
         self.updates[arm] = 0
         self._scaled = -math.inf
@@ -347,10 +350,10 @@ class Regression:
         """From now on, observations of a block from before this time count ``keep`` (0 to 1) of what they did."""
         heads = _HEADS_OF[block]
         self._flush(arm, block)
-        self._gram[arm, block] *= keep
-        self._moments[arm, heads] *= keep
-        self._squares[arm, heads] *= keep
-        self._mass[arm, block] *= keep
+        parts = (block, block, heads, heads)
+        for sums, part in zip((self._gram, self._mass, self._moments, self._squares), parts, strict=True):
+            sums[arm, part] *= keep
+        self.assumed[arm] *= keep if block == COSTS else 1.0
         self.jumps = np.vstack((self.jumps, np.array([arm, block, clock, keep])))
         self._jumped[arm][block] = max(self._jumped[arm][block], clock)
         self._invert(arm, block)
@@ -378,6 +381,7 @@ class Regression:
         Raises:
             KeyError, ValueError: one is missing, or its shape is not that of this regression.
         """
+        state = {"assumed": np.zeros_like(self.assumed), **state}  # states of older packages lack it
         for name in (*ARRAYS, "goal", "noise"):
             mine: npt.NDArray[np.generic] = getattr(self, name)
             kept = state[name]
@@ -389,7 +393,7 @@ class Regression:
         self._wait()
 
 
-_NAMES = "gram inverse moments weights squares mass ridges since updates counts known"
+_NAMES = "gram inverse moments weights squares mass ridges since updates counts known assumed"
 ARRAYS = tuple(_NAMES.split())
 _PLACE = {name: f"_{name}" if name in ("gram", "moments", "squares", "mass") else name for name in ARRAYS}
 _SHARED = ("goal", "noise", "jumps")

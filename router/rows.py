@@ -13,6 +13,8 @@ from pointwork.router.pending import Pending, prices_of
 UNKNOWN_STATE = (0.0, 0.33, 0.5, 1.0)
 # What is kept in the chosen arm's scores of its prices of then.
 PRICES = ("prompt_usd_per_mtok", "completion_usd_per_mtok")
+# And whether its predicted cost and latency were but what was expected of it: 1, or not there.
+GUESSED = ("guessed_cost", "guessed_latency")
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
@@ -51,6 +53,8 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
     prior = core.estimates.prior[slot].tolist()
     expected = core.arms[slot].expected_usd
     mine: dict[str, Any] = {"mean": prior[0], "log_cost": prior[1], "log_seconds": prior[2], "cost": expected}
+    if row["arm"] not in scores:
+        mine |= dict.fromkeys(GUESSED, 1.0)
     mine |= scores.get(row["arm"], {})
     return Pending(
         slot=slot,
@@ -65,6 +69,7 @@ def pending_of(row: Mapping[str, Any], core: Core) -> Pending | None:
         unsure=float(mine.get("unsure", 1.0)),
         charged=float(mine["cost"]),
         prices=prices_of(*(float(mine.get(name, "nan")) for name in PRICES)),
+        guessed=(bool(mine.get(GUESSED[0])), bool(mine.get(GUESSED[1]))),
     )
 
 

@@ -118,7 +118,7 @@ class Versioned(ABC):
 
     def _known(self, link: "Link") -> tuple[object, ...]:
         """What a version of now would know, other than arms: those are kept when they change."""
-        return self._core.clock, link.cursor, persistence.asked_of(self._core), self._ask
+        return self._core.clock, link.heard, persistence.asked_of(self._core), self._ask
 
     def replay(
         self, policy: str | Policy, policy_options: Mapping[str, object] | None = None, *, train: float = 0.5
@@ -171,17 +171,21 @@ class Versioned(ABC):
         with self._lock:
             trial = self.replay(policy, policy_options, train=train)
             if trial.verdict.passed:
-                judged_against = link.promotion
-                self.checkpoint()  # what rollback returns to
-                gain = trial.verdict.gain
-                metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
-                done = link.log.propose(
-                    trial.state, trial.policy, trial.trained, self._now(), metrics, judged_against
-                )
+                judged_against, done = link.promotion, None
+                self.sync()
+                if link.promotion == judged_against:
+                    self.checkpoint()  # what rollback returns to
+                    gain = trial.verdict.gain
+                    metrics = {"gain": gain.value, "gain_low": gain.low, "judged": trial.judged}
+                    done = link.log.propose(
+                        trial.state, trial.policy, trial.trained, self._now(), metrics, judged_against
+                    )
                 if done is None:
+                    self.sync()
                     raise StoreError(
-                        f"router {self.name!r}: another version was promoted meanwhile, and the trial was against "
-                        "the one before: nothing was changed, try it again"
+                        f"router {self.name!r}: another version was promoted meanwhile, or gone back to, and the "
+                        f"trial was against the one before: {trial.policy} was not made live, and this router goes "
+                        "on with that version; try it again"
                     )
                 self._reload(link)
         return trial
@@ -194,7 +198,7 @@ class Versioned(ABC):
 
         Raises:
             UsageError: the router has no store, or nothing was promoted and the live version is in order.
-            StoreError: the version to return to is damaged; nothing was changed.
+            StoreError: that version is damaged, or another was made live meanwhile; nothing was changed.
         """
         from pointwork.router import kept
 
@@ -202,7 +206,7 @@ class Versioned(ABC):
         with self._lock:
             back = kept.way_back(link.log)
             self._built(back.row)  # what can not be used here is refused before anything is changed
-            link.log.make_live(int(back.row["version"]))
+            link.log.make_live(int(back.row["version"]), back.live)
             self._reload(link)
             return _said(back)
 

@@ -1,10 +1,12 @@
 """A live version that can no longer be read must not bar the way back from it."""
 
+import io
 import json
 import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import select, update
 
@@ -208,7 +210,7 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert ["live, damaged" in line for line in lines] == [False, True, False, False]
-    assert "pointwork router rollback" in said.err
+    assert "to go back to version 2: pointwork router rollback" in said.err
     assert run_app([*options, "--json"]) == 0
     found: Any = json.loads(capsys.readouterr().out)
     assert [(row["version"], row["live"], bool(row["damage"])) for row in found] == [
@@ -219,31 +221,93 @@ def test_all_versions_are_listed_where_the_live_one_is_damaged(url: str, capsys:
     assert "version 3 of router 'team' is damaged" in found[0]["damage"]
 
 
-def test_a_store_that_may_only_be_read_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    path = tmp_path / "store.db"
-    store = Store(f"sqlite:///{path}")
+@pytest.mark.parametrize(("rounds", "why"), [(0, "no earlier one is kept"), (6, "it is the one to go back to")])
+def test_no_way_back_is_advised_that_can_not_be_gone(
+    url: str, rounds: int, why: str, capsys: pytest.CaptureFixture[str]
+):
+    if rounds:
+        served(url, name="team")
+    else:
+        Router(ARMS, store=Store(url), name="team")
+    damage(url, 1, 2)
+    assert run_app(["--store", url, "router", "versions"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert why in said
+    assert "without its row in router_versions" in said
+    assert "router rollback" not in said
+
+
+@pytest.mark.parametrize("lacking", ["estimates/", "pacer/", "clock", "an arm"])
+def test_a_version_that_can_be_unpacked_and_does_not_fit_is_damaged_too(
+    url: str, lacking: str, capsys: pytest.CaptureFixture[str]
+):
+    router = served(url, name="team")
+    live = Log(Store(url), "team").live()
+    assert live is not None
+    with np.load(io.BytesIO(live["state"])) as file:
+        arrays: dict[str, Any] = {name: file[name] for name in file.files if not name.startswith(lacking)}
+    meta = json.loads(arrays["meta"].tobytes())
+    meta.pop(lacking, None)
+    meta["arms"] = meta["arms"][lacking == "an arm" :]
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    packed, table = io.BytesIO(), tables.router_versions
+    np.savez(packed, **arrays)
+    with Store(url).write() as connection:
+        connection.execute(update(table).where(table.c.live).values(state=packed.getvalue()))
+    assert run_app(["--store", url, "router", "versions"]) == 0
+    assert ["damaged" in line for line in capsys.readouterr().out.splitlines()] == [False, True, False]
+    with pytest.raises(StoreError, match="version 2 .* does not fit together.*rollback --router team"):
+        Router(ARMS, store=Store(url), name="team")
+    assert router.rollback() == 1
+
+
+def for_reading(store: Store) -> str:
+    """Address of the same store for one who may read it, and not write."""
+    if store.one_writer:
+        return f"sqlite:///file:{store.sqlite_path}?mode=ro&uri=true"
+    user = f"reader_of_{store.url.database}"
+    with store.write() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {user} LOGIN")
+        connection.exec_driver_sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}")
+    return store.url.set(username=user).render_as_string(hide_password=False)
+
+
+def test_a_store_that_may_only_be_read_can_be_looked_at(database: Store, capsys: pytest.CaptureFixture[str]):
+    store = database
     router = Router(ARMS, "random", store=store, name="mine")
     for number in range(REPLAY_LONG + 1):  # opening it anew would write a version
         router.learn(router.decide("text", features=[1.0, number % 2]).id, Outcome(0.5))
     store.flush()
-    options = ["--store", f"sqlite:///file:{path}?mode=ro&uri=true", "router"]
+    options = ["--store", for_reading(store), "router"]
     assert run_app([*options, "replay", "static", "--router", "mine"]) == 0
     assert run_app([*options, "show"]) == 0  # there is no version of the team's yet
     capsys.readouterr()
     assert [row["policy"] for row in Log(store, "team").versions()] == []
-    looked_at = Router.of_log(options[1], "mine")
+    reader = Store(options[1])
+    looked_at = Router.of_log(reader, "mine")
     looked_at.decide(features=[1.0, 0.0])  # which can not be stored, and that is not kept quiet
-    with pytest.raises(StoreError, match="readonly"):
+    with pytest.raises(StoreError, match="readonly|permission denied .*GRANT"):
         looked_at.keep()
+    reader._buffer.reset()  # pyright: ignore[reportPrivateUsage] - else the end of the process tries once more
 
 
-def test_to_list_versions_makes_none(url: str, capsys: pytest.CaptureFixture[str]):
+def test_to_list_versions_makes_none(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Log, "arms", None)  # it reads the whole log
     options = ["--store", url, "router", "versions"]
     for _ in range(2):
         assert run_app(options) == 0
         assert "no versions yet" in capsys.readouterr().out
     assert run_app([*options, "--router", "nobody"]) == 2
     assert "no router 'nobody'" in capsys.readouterr().err
+    router = Router(ARMS, name="somebody")
+    router.decide("text")
+    router.save(tmp_path / "router.npz")
+    store = Store(url)
+    Router.load(tmp_path / "router.npz", store=store).decide("text")  # logs, and writes no version
+    store.flush()
+    assert run_app([*options, "--router", "somebody"]) == 0
 
 
 def test_the_command_says_what_it_found(url: str, capsys: pytest.CaptureFixture[str]):

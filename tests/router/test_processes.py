@@ -1,15 +1,17 @@
 """Routers of several processes on one store, on both databases."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select, update
+from sqlalchemy import event, insert, select, text, update
 
 from pointwork.errors import StoreError
 from pointwork.portable import export_decisions, import_decisions
-from pointwork.router import Arm, Outcome, Router, persistence, trial
+from pointwork.router import Arm, Outcome, Router, kept, persistence, trial
+from pointwork.router.log import Log
 from pointwork.store import Store, tables
 
 ARMS = [Arm("small", usd_per_mtok=(0.1, 0.4)), Arm("large", usd_per_mtok=(3, 15))]
@@ -34,22 +36,30 @@ def test_versions_that_are_written_at_once_have_numbers_of_their_own(database_ur
     assert [row["version"] for row in routers[0].versions() if row["live"]] == [max(numbers)]
 
 
-def test_an_outcome_that_another_process_is_still_storing_is_not_passed_over(database_url: str):
+def until_it_waits(writer: threading.Thread, store: Store) -> None:
+    """Until a thread waits for another's transaction, or has ended; on SQLite it can do nothing else than wait."""
+    while not store.one_writer and writer.is_alive():
+        if store.rows(text("SELECT pid FROM pg_locks WHERE NOT granted")):
+            return
+
+
+@pytest.mark.parametrize("name", ["default", "other"])
+def test_an_outcome_that_another_process_is_still_storing_is_not_passed_over(database_url: str, name: str):
     stores = [Store(database_url) for _ in range(3)]
-    router, other = (Router(ARMS, store=store) for store in stores[:2])
+    router, other = (Router(ARMS, store=store, name=n) for store, n in zip(stores, ("default", name), strict=False))
     ids = [router.decide(f"text {number}").id for number in range(2)]
     stores[0].flush()
-    other.learn(ids[1], Outcome(1.0))
+    other.learn(ids[1] if name == "default" else other.decide("text").id, Outcome(1.0))
     later = threading.Thread(target=stores[1].flush)
     row = {"decision_id": ids[0], "created": 1e9, "quality": 1.0, "source": "judge"}
     with stores[2].write() as connection:
         stores[2].insert(connection, tables.outcomes, row)  # it has its number, but does not show yet
         later.start()
-        later.join(0.5)
+        until_it_waits(later, stores[0])
         router.sync()
     later.join()
     router.sync()
-    assert sum(row["graded"] for row in router.show()) == 2
+    assert sum(row["graded"] for row in router.show()) == (2 if name == "default" else 1)
 
 
 def test_what_was_learnt_of_an_arm_is_not_lost_by_a_process_that_does_not_have_it(database_url: str):
@@ -135,20 +145,21 @@ def test_a_decision_that_is_stored_hours_late_counts_once(database_url: str):
     assert again.sync() == 0
 
 
-@pytest.mark.parametrize("way", ["flush", "import"])
+@pytest.mark.parametrize("way", ["flush", "flush of another router", "import"])
 def test_a_decision_that_another_process_is_still_storing_is_not_passed_over(
     database_url: str, way: str, tmp_path: Path
 ):
     """On PostgreSQL a row has its number before it shows: one with a higher number must not show before it."""
     stores = [Store(database_url) for _ in range(3)]
-    router, other = (Router(ARMS, store=store) for store in stores[:2])
+    router = Router(ARMS, store=stores[0])
+    other = Router(ARMS, store=stores[1], name="other" if "another" in way else "default")
     first = router.decide("text").id
     lines = tmp_path / "lines.jsonl"
     lines.write_bytes(b"".join(export_decisions(stores[0])).replace(first.encode(), b"imported"))
     (row,) = stores[0].rows(select(tables.decisions))
     del row["number"]
     router.sync()
-    if way == "flush":
+    if way != "import":
         other.decide("text")
         later = threading.Thread(target=stores[1].flush)
     else:
@@ -158,10 +169,35 @@ def test_a_decision_that_another_process_is_still_storing_is_not_passed_over(
             connection, tables.decisions, {**row, "id": "slow"}
         )  # it has its number, but does not show yet
         later.start()
-        later.join(0.5)
+        until_it_waits(later, stores[0])
         seen = router.sync()
     later.join()
-    assert seen + router.sync() == 2
+    assert seen + router.sync() == (1 if "another" in way else 2)
+
+
+def test_what_other_routers_store_is_looked_at_once(database_url: str):
+    stores = [Store(database_url) for _ in range(2)]
+    idle, busy = (
+        Router(ARMS, store=store, name=name) for store, name in zip(stores, ("idle", "busy"), strict=True)
+    )
+    idle.learn(idle.decide("text").id, Outcome(0.5))
+    idle.keep()
+    versions, asked = len(idle.versions()), list[str]()
+    engine = stores[0]._database.engine  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        for number in range(3):
+            busy.learn(busy.decide(f"text {number}").id, Outcome(0.5))
+        stores[1].flush()
+        assert idle.sync() == 0
+        tie = idle._link  # pyright: ignore[reportPrivateUsage]
+        assert tie is not None
+        assert (tie.cursor, tie.arrived) == tie.log.tail()
+    event.listen(engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+    idle.sync()
+    assert not [query for query in asked if "decisions.number >" in query or "outcomes.id >" in query]
+    idle.keep()
+    Router(ARMS, store=Store(database_url), name="idle").keep()
+    assert len(idle.versions()) == versions  # it knows nothing new
 
 
 def test_to_look_for_new_decisions_is_not_to_read_the_log(tmp_path: Path):
@@ -227,30 +263,102 @@ def test_a_version_of_an_older_package_goes_on_where_it_was(database_url: str):
     again.learn(late, Outcome(0.5, 1e-3))
 
 
-def test_of_two_promotions_at_once_the_second_is_judged_anew(database_url: str, monkeypatch: pytest.MonkeyPatch):
-    """Its gain was measured against a version that is no longer live."""
-    store = Store(database_url)
+def judged(store: Store) -> Router:
+    """A router whose log says that the large arm is better."""
     router = Router(ARMS, "random", store=store, seed=1)
     for number in range(400):
         decision = router.decide(f"text {number}")
         router.learn(decision.id, Outcome(0.9 if decision.arm == "large" else 0.2, 1e-4))
     store.flush()
+    return router
+
+
+@pytest.mark.parametrize("when", ["during the trial", "after the trial"])
+def test_of_two_promotions_at_once_the_second_is_judged_anew(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, when: str
+):
+    """Its gain was measured against a version that is no longer live."""
+    router = judged(Store(database_url))
     other = Router(ARMS, "random", store=Store(database_url))
-    judged = trial.run_trial
+    place, name = (trial, "run_trial") if when == "during the trial" else (router, "checkpoint")
+    usual, found = getattr(place, name), list[Any]()
 
-    def meanwhile(*arguments: Any) -> trial.Trial:
-        monkeypatch.setattr(trial, "run_trial", judged)
-        found = judged(*arguments)
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.setattr(place, name, usual)
+        done = usual(*arguments)
         assert other.promote("thompson").verdict.passed
-        return found
+        found.extend(other.versions())
+        return done
 
-    monkeypatch.setattr(trial, "run_trial", meanwhile)
-    with pytest.raises(StoreError, match="promoted meanwhile.*nothing was changed"):
+    monkeypatch.setattr(place, name, meanwhile)
+    with pytest.raises(StoreError, match="promoted meanwhile.*linucb was not made live"):
         router.promote("linucb")
     assert router.policy.name == "thompson"
-    assert [row["policy"] for row in router.versions() if row["live"]] == ["thompson"]
+    assert router.versions() == found
+    assert [row["policy"] for row in found if row["live"]] == ["thompson"]
     assert router.rollback() < max(row["version"] for row in router.versions())
     assert router.policy.name == "random"
+
+
+@pytest.mark.parametrize("way", ["rollback", "rollback_of"])
+def test_going_back_does_not_undo_what_was_promoted_meanwhile(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    router = judged(Store(database_url))
+    assert router.promote("thompson").verdict.passed
+    log = Log(Store(database_url), router.name)
+    candidate, usual = router.replay("linucb"), kept.way_back
+
+    def meanwhile(*arguments: Any) -> kept.Back:
+        found = usual(*arguments)
+        log.propose(candidate.state, "linucb", candidate.trained, 1e9, {})
+        return found
+
+    monkeypatch.setattr(kept, "way_back", meanwhile)
+    with pytest.raises(StoreError, match="made live meanwhile.*nothing was changed"):
+        router.rollback() if way == "rollback" else Router.rollback_of(database_url, router.name)
+    assert [row["policy"] for row in router.versions() if row["live"]] == ["linucb"]
+
+
+def test_a_version_that_is_gone_is_not_gone_back_to(database: Store):
+    router = Router(ARMS, store=database)
+    router.checkpoint()
+    with pytest.raises(StoreError, match="version 9 is no longer kept"):
+        Log(database, router.name).make_live(9, 2)
+    assert [row["version"] for row in router.versions() if row["live"]] == [2]
+
+
+@pytest.mark.parametrize("what", ["publish", "propose", "make_live"])
+def test_what_another_process_is_just_making_live_is_not_written_over(database_url: str, what: str):
+    stores = [Store(database_url) for _ in range(2)]
+    router = Router(ARMS, store=stores[0])
+    assert router.checkpoint() == 2
+    log, core, done = Log(stores[0], router.name), router._core, list[Any]()  # pyright: ignore[reportPrivateUsage]
+    ways: dict[str, Callable[[], Any]] = {
+        "publish": lambda: log.publish(b"late", core, 1e9, {}, 2),
+        "propose": lambda: log.propose(b"late", "linucb", 1, 1e9, {}, 0),
+        "make_live": lambda: log.make_live(1, 2),
+    }
+
+    def write() -> None:
+        try:
+            done.append(ways[what]())
+        except StoreError as error:
+            done.append("nothing was changed" in str(error))
+
+    later, table = threading.Thread(target=write), tables.router_versions
+    row = {"router": router.name, "version": 3, "policy": "thompson", "state": b"first", "clock": 1}
+    with stores[1].write() as connection:
+        stores[1].versions_in_turn(connection)
+        connection.execute(update(table).values(live=False))
+        promoted = {**row, "id": "rv3", "metrics": {"promotion": 3}, "live": True, "created": 1e9}
+        connection.execute(insert(table).values(promoted))
+        later.start()
+        until_it_waits(later, stores[0])
+    later.join()
+    assert done == [True if what == "make_live" else None]
+    assert [row["version"] for row in router.versions() if row["live"]] == [3]
+    assert len(router.versions()) == 3
 
 
 def test_a_promotion_elsewhere_does_not_lose_what_was_decided_here(database_url: str):

@@ -364,7 +364,7 @@ def test_a_way_back_over_a_change_of_price_knows_what_was_paid_when(url: str):
     flush(router)
     link = router._link  # pyright: ignore[reportPrivateUsage]
     assert link is not None
-    link.log.make_live(2)
+    link.log.make_live(2, link.log.head()[0])
     again = Router(CHEAPER, store=Store(url), settings=Settings(gamma=0.99), budget_per_request=1e-3)
     assert cost_of_large(again) == pytest.approx(4e-4, rel=0.1)
 
@@ -461,6 +461,59 @@ def test_another_expectation_is_as_if_it_had_been_the_first(url: str):
         (found[0].estimates.prior, found[1].estimates.prior),
     ):
         np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+@pytest.mark.parametrize("timed", [0, 3])
+def test_how_long_an_arm_seems_to_take_follows_the_expectation(url: str, timed: int):
+    """Its running mean begins with what was expected, and is part of each context."""
+    found: list[tuple[Any, Any]] = []
+    for name, first in (("changed", ARMS), ("from the start", expecting(200, seconds=9.0))):
+        router = Router(first, store=Store(url), name=name)
+        for number in range(5):
+            decision = router.decide(f"text {number}", ["large"])
+            if number < timed:
+                router.learn(decision.id, Outcome(0.5, 1e-3, 2.0))
+        router.checkpoint()
+        again = Router(expecting(200, seconds=9.0), store=Store(url), name=name)
+        found.append(([row["seconds"] for row in again.show()], core_of(again).health.features(None, 1.0)[:, 1]))
+    for changed, start in zip(*found, strict=True):
+        np.testing.assert_allclose(changed, start, atol=1e-12)
+
+
+@pytest.mark.parametrize("what", ["usd", "seconds"])
+def test_what_callers_do_not_tell_follows_the_expectation(url: str, what: str):
+    """They say what calls cost, or how long they took, and never the other: nothing was seen of that."""
+    router = opened(url)
+    outcome = Outcome(0.5, usd=4e-3) if what == "usd" else Outcome(0.5, seconds=2.0)
+    for number in range(60):
+        router.learn(router.decide(f"text {number % 3}", ["large"]).id, outcome)
+    router.checkpoint()
+    again = told(url, "default", expecting(2000, seconds=9.0))
+    row, before = ({row["arm"]: row for row in one.explain("text 1")}["large"] for one in (again, router))
+    expected = expecting(2000)[1].expected_usd
+    assert row["cost"] == pytest.approx(before["cost"] if what == "usd" else expected, rel=0.15)
+    assert row["latency"] == pytest.approx(9.0 if what == "usd" else before["latency"], rel=0.15)
+    window = core_of(again).pacer.costs[:60, 1]
+    np.testing.assert_allclose(window[-20:], row["cost"], rtol=0.15)
+
+
+def test_what_is_told_late_is_as_if_it_had_been_expected_so_from_the_start(url: str):
+    found: list[Core] = []
+    settings = Settings(gamma=0.99, adapt=False)
+    for name, arms in (("changed", ARMS), ("from the start", expecting(2000))):
+        router = Router(arms, store=Store(url), name=name, settings=settings)
+        ids = [router.decide(f"text {number}", ["large"]).id for number in range(40)]
+        for number, decision_id in enumerate(ids[:30]):
+            router.learn(decision_id, Outcome(0.5, 1e-3 if number > 25 else None, 2.0))
+        router.checkpoint()
+        again = Router(expecting(2000), store=Store(url), name=name, settings=settings)
+        for decision_id in ids[20:40]:  # some were learnt before, some are in flight
+            again.learn(decision_id, Outcome(seconds=2.5))
+        for decision_id in ids[10:35]:
+            again.learn(decision_id, Outcome(usd=3e-3))
+        found.append(core_of(again))
+    names = ("prior", "told", "regression.moments", "regression.weights", "regression.squares")
+    assert_close(*({name: core.estimates.state()[name] for name in names} for core in found))
 
 
 def test_other_words_for_an_arm_are_no_other_price(url: str):

@@ -13,7 +13,7 @@ from rich.markup import escape
 from pointwork.cli import portable
 from pointwork.cli.output import FAILED, ago, err, money, out, print_json, table
 from pointwork.cli.team import open_team, own_store
-from pointwork.errors import UsageError
+from pointwork.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from pointwork.router import Router
@@ -124,13 +124,13 @@ def rollback(router: Name = "team", json: Json = False) -> None:
 @app.command(epilog="Example: [bold]pointwork router versions[/bold]")
 def versions(router: Name = "team", json: Json = False) -> None:
     """List the versions of the router that are kept, and which of them are damaged."""
-    from pointwork.router.kept import listed
+    from pointwork.router.kept import listed, way_back
     from pointwork.router.log import Log
 
     # not by opening the router: it could not be, were the live one damaged, and may write a version
     log = Log(own_store(), router)
     rows = listed(log)
-    if not rows and router != "team" and not log.arms():
+    if not rows and router != "team" and not log.any():
         raise UsageError(f"the store has no router {router!r}")
     if json:
         print_json(rows)
@@ -141,9 +141,12 @@ def versions(router: Name = "team", json: Json = False) -> None:
         "no versions yet",
     )
     if any(row["live"] and row["damage"] for row in rows):
-        err.print(
-            f"to go back to an earlier one: pointwork router rollback --router {shlex.quote(router)}", markup=False
-        )
+        try:
+            earlier = way_back(log).row["version"]
+            advice = f"to go back to version {earlier}: pointwork router rollback --router {shlex.quote(router)}"
+        except StoreError as error:  # there is none, or it is damaged too: this says what can be done
+            advice = str(error)
+        err.print(advice, markup=False)
 
 
 def _state(version: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ from pointwork.store.types import load_json
 CONNECT_SECONDS = 10
 _MIGRATING = 0x706F696E74  # "point": the key of an advisory lock
 _NUMBERING = _MIGRATING + 1
+_VERSIONS = _MIGRATING + 2
 
 
 def default_url() -> str:
@@ -136,8 +137,7 @@ class Database:
     def migrating(self) -> Generator[Connection, None, None]:
         """A write transaction that only one process has at a time."""
         with self.transaction() as connection:
-            if not self.one_writer:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+            self._lock(connection, _MIGRATING)
             yield connection
 
     def number_in_turn(self, connection: Connection) -> None:
@@ -146,8 +146,15 @@ class Database:
         PostgreSQL numbers a row when it is inserted, not when it shows: else whoever reads on from the highest
         number that it has seen passes over rows of a transaction that was still open.
         """
+        self._lock(connection, _NUMBERING)
+
+    def versions_in_turn(self, connection: Connection) -> None:
+        """Until the end of this transaction, let no other that asks for this write a router's version."""
+        self._lock(connection, _VERSIONS)
+
+    def _lock(self, connection: Connection, key: int) -> None:
         if not self.one_writer:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_NUMBERING})")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({key})")
 
     def forked(self) -> None:
         """In a child process: leave the parent its connections."""

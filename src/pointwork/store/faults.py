@@ -12,7 +12,8 @@ from pointwork.errors import StoreError
 
 BUSY_SECONDS = 30.0
 
-_READ_ONLY = ("readonly database", "25006")
+# SQLite; a server, or a session, that only reads; a user who was not allowed to write
+_READ_ONLY = ("readonly database", "25006", "42501")
 
 # In the order of trying: what the message or the SQLSTATE (PostgreSQL) holds -> what to do.
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -22,8 +23,9 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
         "Free some space and run the command again; what was stored before is kept.",
     ),
     (("not a database", "malformed"), "The file is not a Pointwork store; choose another with POINTWORK_STORE."),
+    (("25006", "42501"), "Let this user of the server do it (GRANT), or set POINTWORK_STORE."),
     (
-        ("unable to open", *_READ_ONLY),
+        ("unable to open", "readonly database"),
         "Check that the file and its folder can be written, or set POINTWORK_STORE.",
     ),
     (("53300", "too many clients"), "The server has no connection left: raise its max_connections."),

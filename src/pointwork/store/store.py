@@ -148,6 +148,10 @@ class Store:
         """
         self._database.number_in_turn(connection)
 
+    def versions_in_turn(self, connection: Connection) -> None:
+        """Before a transaction of ``write`` looks which version of a router is live, to make another one live."""
+        self._database.versions_in_turn(connection)
+
     def append(self, table: Table, *rows: Mapping[str, Any]) -> None:
         """Buffer rows that need not be durable before the next ``flush`` or ``write``.
 
