@@ -49,7 +49,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
         "charged fee paid pay worth rate fare",
         "price cost fee fare rate charge unit_price unit_cost amount tariff rent premium",
     ),
-    "pay": ("earn earned earns pay paid wage wages salary salaries", "wage salary pay earnings income hourly"),
+    "pay": ("earn earned earns pay paid wage wages salary salaries", "wage salary pay earnings income rate"),
     "money": (
         "money revenue income earn earned took take taken takings made bring brought turnover "
         "sales proceeds raised",

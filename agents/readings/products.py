@@ -1,6 +1,7 @@
 """Amount times price: what things are worth where a table has only the factors."""
 
 import re
+from collections.abc import Sequence
 
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.asking import numbers_rows
@@ -15,13 +16,8 @@ def named_product(view: View) -> str | None:
     strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
     prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in strong if c not in prices and "per" not in name_stems(c.name)]
-    said = {word.stem for word in view.question.words}
-    if any(len(name_stems(c.name)) > 1 and set(name_stems(c.name)) <= said for c in prices) and not view.at(
-        lexicon.TOTAL
-    ):
-        amounts = []  # "the hourly pay": it is called by its whole name
     counts = re.search(r"\bhow many\b|^\W*(?:count|number of)\b", view.question.text, re.I)
-    asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not view.at(lexicon.EACH)
+    asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not _one(view, prices)
     paid = bool(prices and amounts and view.conditions and asked)
     if len(strong) < 2 or not (view.at(lexicon.TIMES) or paid):
         return None
@@ -32,6 +28,13 @@ def named_product(view: View) -> str | None:
     for column in pair:
         view.explain(view.links[column.name])
     return f"{pair[0].name} * {pair[1].name}"
+
+
+def _one(view: View, prices: Sequence[Column]) -> bool:
+    """Whether the price of one is asked for: by the hour, or "what is the hourly pay"."""
+    names = "|".join(re.escape(c.name).replace("_", r"\W+") for c in prices)
+    called = rf"\b(?:is|was|are|were)\s+(?:the|an?|our|his|her|their|its)\s+(?:{names})\b"
+    return view.at(lexicon.EACH) or bool(prices and re.search(called, view.question.text, re.I))
 
 
 # A price is no price of a centimetre of height.
@@ -61,7 +64,7 @@ def worth_of(view: View) -> str | None:
 def product_of(view: View) -> str | None:
     """Amount times price, where a question asks for a worth and the table has only its factors."""
     amounts, prices = _factors(view)
-    if not view.at(lexicon.WORTH) or view.at(lexicon.EACH) or not amounts or not prices:
+    if not view.at(lexicon.WORTH) or not amounts or not prices or _one(view, prices):
         return None
     numbers = view.kinds("number")
     money = [c for c in numbers if c not in amounts + prices and view.strength(c) > 0 and not numbers_rows(view, c)]

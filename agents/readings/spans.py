@@ -243,8 +243,9 @@ def _ids(text: str) -> list[Piece]:
 
 
 _CONSTANT = re.compile(
-    r"\s*(?:(?:const|let|var|final|static|public|export)\s+)*(?P<name>[A-Za-z_][\w.-]*)\s*(?::[^=]+)?[=:]\s*"
-    r"(?P<value>\"[^\"]*\"|'[^']*'|-?\d[\d_.]*|true|false|True|False)"
+    r"\s*(?:(?:const|let|var|final|static|public|export)\s+)*(?P<name>[A-Za-z_][\w.-]*)\s*(?::[^=:]+=|[=:])\s*"
+    # "Lantern: 42 metres long" tells more
+    r"(?P<value>\"[^\"]*\"|'[^']*'|-?\d[\d_]*(?:\.\d+)?|true|false|True|False)\s*(?:[,;.)}\]]?\s*$|[,;]?\s*(?:#|//))"
 )
 
 
