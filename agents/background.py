@@ -203,6 +203,7 @@ def streamed(
     finally:
         if job is None or not job.done():
             worker.drop(work)
+    assert job is not None  # else it was raised why not
     try:
         job.result()
     except CancelledError:

@@ -1,5 +1,6 @@
 """What is stored of a run as it goes on: begun, planned, checked, ended, and taken over where a process stopped."""
 
+import importlib
 import time
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,13 @@ from pointwork.errors import UsageError
 from pointwork.ledger import Amount, Reservation
 from pointwork.store import Store, new_id
 from pointwork.store.tables import accounts, ledger, runs, steps
+
+
+def load_graphs() -> None:
+    """Load LangGraph. Half of a team's loading time is LangGraph's, so the first run does it; who serves or times
+    runs calls this before.
+    """
+    importlib.import_module("pointwork.agents.graph")
 
 
 def begin_run(services: Services, task: str, *, root: str | None, thread: str | None, budget: Budget) -> str:

@@ -33,7 +33,7 @@ from pointwork.agents.inputs import (
     checked_task,
     checked_thread,
 )
-from pointwork.agents.lifecycle import begin_run, mark, wake
+from pointwork.agents.lifecycle import begin_run, load_graphs, mark, wake
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
 from pointwork.agents.result import FINISHED, Question, Result
@@ -49,13 +49,6 @@ from pointwork.settings import Settings, load
 from pointwork.store import Store, default_url, open_store
 
 T = TypeVar("T")
-
-
-def load_graphs() -> None:
-    """Load LangGraph. Half of a team's loading time is LangGraph's, so the first run does it; who serves or times
-    runs calls this before.
-    """
-    import pointwork.agents.graph  # noqa: F401
 
 
 class Team:

@@ -19,9 +19,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pointwork import __version__
 from pointwork.agents import Team
+from pointwork.agents.lifecycle import load_graphs
 from pointwork.agents.result import FINISHED, Question, Result
 from pointwork.agents.services import ANYTHING
-from pointwork.agents.team import load_graphs
 from pointwork.errors import PointworkError, RunError, UsageError
 from pointwork.mcp_servers import prompts, resources, schemas
 from pointwork.mcp_servers.jobs import Job, Jobs, Stream

@@ -52,7 +52,7 @@ def statements(text: str) -> list[Statement]:
 def _told(line: str) -> Iterator[Statement]:
     """The statements of a line."""
     entry = _ENTRY.match(line)
-    topic = ""
+    topic, marked = "", False
     if entry is not None and (entry["bold"] or entry["bullet"] or len(entry["plain"].split()) <= _MOST):
         topic = _plain(entry["bold"] or entry["plain"])
         marked = bool(entry["bold"] or entry["bullet"]) or len(topic.split()) <= _SHORT

@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 from pointwork.agents import Agent, Team
 from pointwork.agents.background import BackgroundLoop
 from pointwork.agents.job import Job
+from pointwork.agents.lifecycle import load_graphs
 from pointwork.agents.loop import work
-from pointwork.agents.team import load_graphs
 from pointwork.bench.metering import Metered, Meters, Usage
 from pointwork.bench.parsers import answer_without_a_model
 from pointwork.bench.tasks import Task
