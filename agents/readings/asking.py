@@ -105,9 +105,8 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     text = column.kind == "text"
     if kind in _WHO:
         people = links.get(wh, 0.0) > 0 or _holds_people(column)
-        doer = 0.1 * bool(
-            _DOER.search(column.name.removesuffix("_name"))
-        )  # a grower, not a plant with a person's name
+        # a grower, not a plant with a person's name; but of people themselves no mentor
+        doer = 0.15 if column == called(view.info) else 0.1 * bool(_DOER.search(column.name.removesuffix("_name")))
         score += (0.8 + doer) * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)

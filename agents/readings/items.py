@@ -18,14 +18,16 @@ _BULLET = r"(?:[-*+>•]\s+|\d+[.)]\s+)"
 _ENTRY = re.compile(
     rf"\s*(?P<bullet>{_BULLET})?(?:"
     r"(?P<mark>\*\*|__|\*|_)(?P<bold>[^*_\n]{2,60}?)(?P<inner>[.:])?(?P=mark)(?P<outer>\s*[:.–—]|\s+-(?=\s))?|"
-    r"(?P<plain>[^\W_a-z][^\n.:;,|*]{0,40}?)(?::(?=\s)|\s+[–—-](?=\s)))\s*"
+    r"(?P<plain>[^\W_a-z][^\n.:;,|*]{0,40}?)(?::(?=\s)|(?P<dash>\s+[–—-](?=\s))))\s*"
 )
 _MOST = 5  # words of a lead that nothing marks
 _SHORT = 2  # of one that holds for the rest of its line
 # A line that goes on with the one before; an entry, a list, a table or a heading does not.
 _WRAPPED = re.compile(
-    r"(?<=\S)\n(?=\s*[^\s|#*\-+>0-9])(?!\s*[^\W_a-z][^\n.:;,|*]{0,40}?(?::\s|\s[–—-]\s))|(?<=[\w,;])\n(?=\d|\*\w)"
+    r"(?<=\S)\n(?=\s*[^\s|#*\-+>•0-9])(?!\s*[^\W_a-z][^\n.:;,|*]{0,40}?(?::\s|\s[–—-]\s))|(?<=[\w,;])\n(?!\d+[.)]\s)(?=\d|\*\w)"
 )
+# "Mon – Fri", "12 – 14 May": no entry, but from one to the other
+_TIME = re.compile(r"\d|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
 _INLINE = re.compile(r"(?:\S+\s+){0,2}\*\*(?P<bold>[A-Z][^*\n]{1,60}?)[.:]?\*\*")
 _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*$")
 
@@ -52,18 +54,22 @@ def statements(text: str) -> list[Statement]:
 def _told(line: str) -> Iterator[Statement]:
     """The statements of a line."""
     entry = _ENTRY.match(line)
-    topic, marked = "", False
+    topic, whole = "", True
+    if entry is not None and entry["dash"] and _TIME.search(entry["plain"]):
+        entry = None
     if entry is not None and (entry["bold"] or entry["bullet"] or len(entry["plain"].split()) <= _MOST):
+        rest = line[entry.end() :]
         topic = _plain(entry["bold"] or entry["plain"])
-        marked = bool(entry["bold"] or entry["bullet"]) or len(topic.split()) <= _SHORT
-        line = line[entry.end() :]
-        apart = entry["plain"] or entry["inner"] or entry["outer"]
-        if not re.search(r"\w", line) or (not apart and line[:1].islower()):
-            yield f"{topic} {_plain(line)}".strip(), topic  # "**Brown Verger** was Mr Enoch Sturt."
+        if not re.search(r"\w", rest):
+            yield topic, topic
             return
+        apart = entry["plain"] or entry["inner"] or entry["outer"] or not rest[:1].islower()
+        line, topic = (rest, topic) if apart else (line, "")  # "**Brown Verger** was Mr Enoch Sturt."
+        whole = bool(entry["bold"] or entry["bullet"]) or len(topic.split()) <= _SHORT
+    line = re.sub(rf"^\s*{_BULLET}", "", line)
     for k, (a, b) in enumerate(sentence_spans(line)):
         piece, inline = _plain(line[a:b]), _INLINE.match(line[a:b])
-        if topic and (marked or not k):
+        if topic and (whole or not k):
             yield f"{topic}: {piece}", topic
         else:
             yield piece, _plain(inline["bold"]) if inline is not None else ""
@@ -93,10 +99,7 @@ def _rejoined(pieces: list[Statement]) -> list[Statement]:
     joined: list[Statement] = []
     for piece, topic in pieces:
         before, its_topic = joined[-1] if joined else ("", "")
-        if before and (
-            re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|e\.g|i\.e)\.$", before)
-            or (len(before.split()) <= 2 and before[-1] in ".:" and not before.startswith("#"))
-        ):
+        if re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|[ap]\.m|e\.g|i\.e)\.$", before):
             joined[-1] = f"{before} {piece.removeprefix(f'{topic}: ') if topic == its_topic else piece}", its_topic
         else:
             joined.append((piece, topic))

@@ -6,7 +6,8 @@ place, so a question that is about something else scores low. Schema linking as 
 §3), with rules for what their encoder learns.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.conditions import Texts, Years, take_conditions
@@ -44,7 +45,21 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
     # a difference that is no column of its own is one of dates or of times (``periods``)
     first = next((c for c in info.columns if column.startswith(f"{c.name} - ")), None)
     unit = "" if first is None else "minutes" if holds_times(first) else "days"
-    return Reading("query_table", _arguments(info, view, arguments), _score(view), cell, yes_no, unit)
+    score = _score(view) or _TENURE * _is_tenure(view, arguments)
+    return Reading("query_table", _arguments(info, view, arguments), score, cell, yes_no, unit)
+
+
+_TENURE = 0.6
+_JOINED = lexicon.stems("joined join start started hired employed since began begin")
+
+
+def _is_tenure(view: View, arguments: Mapping[str, object]) -> bool:
+    """``Who has been with us longest?`` has no word about a table, but asks who joined first."""
+    ranked = set(name_stems(str(arguments.get("order_by", ""))))
+    here = re.search(
+        r"\bwho\b.*\b(?:with us|for us|here|work(?:ed|ing)|serv(?:ed|ing))\b", view.question.text, re.I
+    )
+    return bool(here and ranked & _JOINED)
 
 
 def _links(column: Column, asked: Question, each: Sequence[int]) -> dict[int, float]:

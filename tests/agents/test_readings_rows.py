@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointwork.agents.quoting import prepare_files
+from pointwork.agents.readings.items import statements
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.tables import readings
 from pointwork.agents.readings.wanting import asking
@@ -73,6 +74,7 @@ def answer(question: str, root: Path) -> str:
         ("What does Cy Park earn an hour?", "15"),
         ("What does Cy Park earn in a week?", "300"),
         ("What does a packet cost on trip T3?", "3.5"),
+        ("Who has been with us longest?", "Ada Moor"),
         # how people lead up to it, and before what year
         ("I'm curious how many people joined before the year 2012.", "2"),
         ("Somebody asked me how many people joined after the year 2012. Can you find out?", "1"),
@@ -144,3 +146,32 @@ def test_what_answers_about_an_item_shows_the_item(pages: Path) -> None:
 def test_who_is_in_the_sentence_before_whose_item_it_is(pages: Path) -> None:
     found = asyncio.run(prepare_files("Which man mends the panes of Gale & Sons?", ToolContext(root=pages)))
     assert found.answer != "Lantern"  # the sentence itself speaks of a man
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("**Lantern.** Built 1926. Key on hook 3.", ["Lantern: Built 1926.", "Lantern: Key on hook 3."]),
+        (
+            "- Smoker: jute fuel\n* Pump – out on loan\n2. **Van**: new",
+            ["Smoker: jute fuel", "Pump: out on loan", "Van: new"],
+        ),
+        ("Chair: Elin Prosser. Signs cheques.", ["Chair: Elin Prosser.", "Chair: Signs cheques."]),
+        ("One thing to know: never whistle. It carries.", ["One thing to know: never whistle.", "It carries."]),
+        ("**Note** that it sticks. Push it.", ["Note that it sticks.", "Push it."]),
+        ("| Bin | Day |\n|---|---|\n| Paper | Tuesday |\n| Glass | |", ["Bin Paper: Day Tuesday."]),
+        ("| loose | row |", ["| loose | row |"]),
+        (
+            "Mon – Fri 9–17\n\n12 May – 14 May: closed",
+            ["Mon – Fri 9–17", "12 May – 14 May: closed"],
+        ),  # from one to the other
+        ("1. First thing. Do it.", ["First thing.", "Do it."]),
+        (
+            "It was\nDr. Who\ncalling. Smoker: jute",
+            ["It was Dr. Who calling.", "Smoker: jute"],
+        ),  # lines that are wrapped
+        ("Jute is burnt.\nSmoker: jute fuel", ["Jute is burnt.", "Smoker: jute fuel"]),  # an entry is not
+    ],
+)
+def test_a_page_as_statements(page: str, expected: list[str]) -> None:
+    assert [text for text, _ in statements(page)] == expected

@@ -425,3 +425,10 @@ def test_a_request_with_brackets_is_shown_as_it_is(cli: Any, command: str) -> No
     shown = cli("router", command, "is [/red] a [bold]tag[/bold]?")
     assert shown.code == 0
     assert "is [/red] a [bold]tag[/bold]?" in shown.out
+
+
+def test_a_run_that_nothing_was_decided_for_is_no_request(cli: Any) -> None:
+    said = cli("router", "explain", "01a206b938d879aea7a05ced4011")
+    assert said.code == 2
+    assert "01a206b938d879aea7a05ced4011" in said.err
+    assert "runs list" in said.err

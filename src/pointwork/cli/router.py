@@ -1,6 +1,7 @@
 """``pointwork router``: show, explain, replay, promote, rollback; export and import are in ``portable``."""
 
 import math
+import re
 import shlex
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -63,6 +64,8 @@ def explain(
     """Explain why an arm was chosen: what was known of each then; or, of a text, what is known now."""
     with open_team(models=False) as team:
         decisions = team.router.decisions_of(what)
+        if not decisions and _RUN_ID.fullmatch(what):
+            raise UsageError(f"the router decided nothing for run {what}; see pointwork runs list")
         found = {decision: team.router.explain(decision) for decision in decisions or [what]}
     if json:
         print_json([{"of": of, "arms": rows} for of, rows in found.items()])
@@ -70,6 +73,9 @@ def explain(
     for of, rows in found.items():
         out.print(f"[bold]{escape(of)}[/bold]")
         _draw(rows)
+
+
+_RUN_ID = re.compile(r"[0-9a-f]{28}")  # nobody asks that
 
 
 @app.command(epilog="Example: [bold]pointwork router replay thompson --json[/bold]")
