@@ -48,7 +48,7 @@ class BackgroundLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
-        self._jobs: set[Future[Any]] = set()
+        self._works: dict[Future[Any], Coroutine[Any, Any, Any]] = {}
         self._ending = False
 
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
@@ -62,8 +62,8 @@ class BackgroundLoop:
                 work.close()
                 raise UsageError("this team is closed; make a new one")
             job = self._start(work)
-            self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
+            self._works[job] = work
+        job.add_done_callback(self._works.pop)
         return job
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
@@ -77,7 +77,6 @@ class BackgroundLoop:
 
         It is found by itself and not by what ``submit`` returns: Ctrl-C may come before anybody has that.
         """
-
         tasks: list[asyncio.Task[Any]] = []
 
         def drop() -> None:
@@ -119,9 +118,9 @@ class BackgroundLoop:
         """Take no more work, cancel what goes on, and wait until that has cleaned up."""
         with self._lock:
             self._ending = True
-            jobs = list(self._jobs)
-        for job in jobs:
-            job.cancel()
+            works = list(self._works.values())
+        for work in works:
+            self.dropping(work)
         self.drain()
 
     def finish(self, last: Coroutine[Any, Any, None]) -> None:

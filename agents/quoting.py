@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.readings import extracting, moments, sentences, spans, topics
+from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import Wanted, wanted
@@ -93,9 +93,6 @@ def quoted(
         found = [sentence for sentence in found if _numbered(question, sentence)]
         if not found:
             return "", [], False
-    item = topics.described(question, want, found, idf)
-    if item is not None:
-        return item.topic, [spans.Span(item.topic, item.score, item)], True
     pieces = spans.candidates(question, want, found, RATED)
     strict = want.kind in spans.STRICT
     if not pieces and strict:  # no amount of money anywhere: nothing says what it costs

@@ -1,7 +1,7 @@
 """Remake ``agents/readings/extracting.npz``: which piece of a text answers a question, or none.
 
     python benchmarks/train_extraction.py            # prints what it is worth, writes nothing
-    python benchmarks/train_extraction.py --write    # some six minutes of two cores
+    python benchmarks/train_extraction.py --write    # some four minutes of two cores
     python benchmarks/train_extraction.py --in-use   # what agents say with the weights that ship; one minute
     python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_comprehension_more.jsonl
     python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_entries_more.jsonl

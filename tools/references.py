@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pointwork.text import tokenize
 from pointwork.tools.duck import open_database
-from pointwork.tools.table_info import Column, TableInfo
+from pointwork.tools.table_info import Column, TableInfo, holds_times
 from pointwork.tools.table_loading import Reference, quote_name
 
 MOST = 3
@@ -85,7 +85,7 @@ def _is_key(table: TableInfo, column: Column) -> bool:
     """Whether a column that holds no value twice numbers the rows: by its name, or as codes with digits in them."""
     if _KEYS & set(_words(column.name)):
         return True
-    return column.coded
+    return column.coded and not holds_times(column)
 
 
 def _called(column: Column, keys: Keys) -> bool:

@@ -226,10 +226,12 @@ def _computed(info: TableInfo, text: str) -> tuple[str, str] | None:
     if kinds[first] != kinds[second]:
         raise ToolError(f"{first!r} and {second!r} are not both numbers, dates or times")
     a, b = quote_name(first), quote_name(second)
+    minutes = f"date_diff('minute', CAST({b} AS TIME), CAST({a} AS TIME))"
     less = {
         "number": f"{a} - {b}",
         "date": f"date_diff('day', CAST({b} AS DATE), CAST({a} AS DATE))",
-        "time": f"date_diff('minute', CAST({b} AS TIME), CAST({a} AS TIME))",
+        # from 22:30 to 06:30 is past midnight; ten minutes early is not
+        "time": f"{minutes} + CASE WHEN {minutes} < -720 THEN 1440 ELSE 0 END",
     }
     return less[kinds[first]], f"{first} - {second}"
 

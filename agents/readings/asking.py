@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.linking import called, is_key, name_stems
+from pointwork.agents.readings.linking import DOER, called, is_key, name_stems
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
@@ -18,7 +18,6 @@ WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
 _WHO = ("who", "whom", "whose", "whoever")
-_DOER = re.compile(r"(?:er|or)$")
 _KEY = re.compile(r"\b(?:ids?|no|nr|numbers?|codes?|keys?)\b", re.IGNORECASE)
 
 
@@ -106,7 +105,7 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     if kind in _WHO:
         people = links.get(wh, 0.0) > 0 or _holds_people(column)
         # a grower, not a plant with a person's name; but of people themselves no mentor
-        doer = 0.15 if column == called(view.info) else 0.1 * bool(_DOER.search(column.name.removesuffix("_name")))
+        doer = 0.15 if column == called(view.info) else 0.1 * bool(DOER.search(column.name.removesuffix("_name")))
         score += (0.8 + doer) * (text and people) + 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)

@@ -188,7 +188,7 @@ def _joined(links: list[ValueLink]) -> list[ValueLink]:
     ]
 
 
-_DOER = re.compile(r"(?:er|or)(?:['’]?s)?$", re.IGNORECASE)
+DOER = re.compile(r"(?:er|or)(?:['’]?s)?$", re.IGNORECASE)
 
 
 def _says(words: Sequence[Word], value: str) -> bool:
@@ -202,14 +202,14 @@ def _says(words: Sequence[Word], value: str) -> bool:
 
 
 def _alike(word: str, value: str) -> bool:
-    return bool(_DOER.search(word)) == bool(_DOER.search(value))
+    return bool(DOER.search(word)) == bool(DOER.search(value))
 
 
 def is_key(info: TableInfo, column: Column) -> bool:
     """Whether a column only numbers the rows: it is called so, or as the table, and no value stands twice."""
     names = set(name_stems(column.name))
-    own = {"id", "no", "nr", "number", *(name_stems(info.name) if column.kind == "number" else ())}
-    return bool(own & names) and column.distinct == info.rows
+    called_so = column.kind == "number" and names <= set(name_stems(info.name))  # "repair", not "repair_minutes"
+    return (called_so or bool(names & {"id", "no", "nr", "number"})) and column.distinct == info.rows
 
 
 _CALLED = lexicon.stems("name title nickname")

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.items import statements
 from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.statements import statements
 from pointwork.embedding import default_embedder
 from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.passages import Passage
@@ -52,7 +52,6 @@ class Sentence:
         before, after: its neighbours, empty at the ends.
         score: how well it fits the question.
         subject: the sentence that names whom a "she" or "it" at the beginning stands for; empty without one.
-        topic: the lead words of the entry it stands in (``items``); empty without.
     """
 
     text: str
@@ -62,24 +61,21 @@ class Sentence:
     after: str = ""
     score: float = 0.0
     subject: str = ""
-    topic: str = ""
 
 
 def sentences(passage: Passage) -> list[Sentence]:
     """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""
     if passage.path.lower().endswith(CODE):
         return _lines(passage)
-    told = statements(passage.text)
-    found = [piece for piece, _ in told]
+    found = statements(passage.text)
     made: list[Sentence] = []
     named = ""
-    for i, (piece, topic) in enumerate(told):
+    for i, piece in enumerate(found):
         pronoun = _PRONOUN_FIRST.match(piece) is not None
         if not pronoun:
             named = piece
         before, after = found[i - 1] if i else "", found[i + 1] if i + 1 < len(found) else ""
-        subject = named if pronoun else ""
-        made.append(Sentence(piece, passage.source, passage, before, after, subject=subject, topic=topic))
+        made.append(Sentence(piece, passage.source, passage, before, after, subject=named if pronoun else ""))
     return made
 
 

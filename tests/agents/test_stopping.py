@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select, update
 
 from pointwork import Agent, Team
+from pointwork.agents.background import BackgroundLoop
 from pointwork.errors import RunError, UsageError
 from pointwork.models import ChatRequest, ScriptedClient, Step
 from pointwork.settings import Settings
@@ -167,3 +168,27 @@ def test_an_ended_run_that_was_called_interrupted_ends_when_it_is_resumed(store:
             connection.execute(update(runs).values(status="interrupted"))
         assert made.resume(ended.run_id).status == ended.status
         assert statuses(store) == [ended.status]
+
+
+def test_what_cleans_up_is_not_cancelled_a_second_time() -> None:
+    """A team is closed while a run that was stopped is still storing what it came to."""
+    loop = BackgroundLoop()
+    begun, cleaning, cleaned = threading.Event(), threading.Event(), threading.Event()
+
+    async def going() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(60)
+        finally:
+            cleaning.set()
+            await asyncio.sleep(0.05)
+            cleaned.set()
+
+    work = going()
+    loop.submit(work)
+    assert begun.wait(10)
+    loop.dropping(work)
+    assert cleaning.wait(10)
+    loop.cancel()
+    loop.stop()
+    assert cleaned.is_set()

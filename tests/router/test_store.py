@@ -222,6 +222,25 @@ def test_an_outcome_reaches_a_decision_of_another_process(url: str):
         other.learn("dec" + "0" * 28, Outcome(quality=1.0))
 
 
+def test_an_outcome_without_a_quality_asks_the_store_for_none(monkeypatch: pytest.MonkeyPatch, url: str):
+    """It is never news, so nobody has to look."""
+    router = opened(url)
+    decision = router.decide("t")
+    router.learn(decision.id, Outcome(usd=1e-4))
+    asked: list[str] = []
+
+    def outcomes(_: Log, decision_id: str) -> list[dict[str, Any]]:
+        asked.append(decision_id)
+        return []
+
+    monkeypatch.setattr(Log, "outcomes", outcomes)
+    router.learn(decision.id, Outcome(usd=1e-4))
+    assert not asked
+    router.learn(decision.id, Outcome(quality=1.0))
+    router.learn(decision.id, Outcome(quality=1.0))
+    assert asked == [decision.id]
+
+
 def test_what_is_forgotten_in_memory_can_still_be_corrected(url: str):
     small = opened(url)
     core_of(small).ledger.most = 20

@@ -236,6 +236,16 @@ def test_products_differences_and_days(tmp_path: Path) -> None:
     )  # a name, no difference
 
 
+def test_minutes_from_one_time_to_another(tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(
+        "trip,due,off,back\nT1,08:30,08:35,10:15\nT2,22:30,22:25,06:30\nT3,09:00,09:00,21:30\n"
+    )
+    gone = run(query_table, tmp_path, table="trips", column="back - off")
+    assert gone.value["rows"] == [[100], [485], [750]]  # the second past midnight
+    late = run(query_table, tmp_path, table="trips", column="off - due")
+    assert late.value["rows"] == [[5], [-5], [0]]  # and early is early
+
+
 def test_a_column_that_is_called_like_a_difference(tmp_path: Path) -> None:
     (tmp_path / "plots.csv").write_text("plot,Price - net,net\nA,7,5\nB,9,6\n")
     for column in ("Price - net", "price - net"):

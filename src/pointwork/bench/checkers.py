@@ -103,7 +103,7 @@ class YesNo:
 
 def _whole(name: str) -> str:
     """A name without what would separate it from others: "Reed and River"."""
-    return " ".join(re.sub(r"[,;•&-]|\band\b", " ", name).split())
+    return " ".join(re.sub(r"[,;•&-]|\band\b", " ", name).split()) or name
 
 
 @dataclass(frozen=True)

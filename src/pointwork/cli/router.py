@@ -37,6 +37,8 @@ Train = Annotated[
     float, typer.Option(min=0, max=0.95, help="The part of the log, the oldest, that the policy learns from.")
 ]
 
+_RUN_ID = re.compile(r"[0-9a-f]{28}")  # no request looks like it
+
 
 @app.command(epilog='Example: [bold]pointwork router show "What is 12 * 7?"[/bold]')
 def show(
@@ -73,9 +75,6 @@ def explain(
     for of, rows in found.items():
         out.print(f"[bold]{escape(of)}[/bold]")
         _draw(rows)
-
-
-_RUN_ID = re.compile(r"[0-9a-f]{28}")  # nobody asks that
 
 
 @app.command(epilog="Example: [bold]pointwork router replay thompson --json[/bold]")

@@ -5,12 +5,8 @@ What is told below a lead word is told of it: of "**Lantern.** Built 1926. Key o
 """
 
 import re
-from collections.abc import Iterator
 
 from pointwork.text import sentence_spans
-
-Statement = tuple[str, str]
-"""The text on one line without marks, and the lead words of the entry; empty without."""
 
 # Marks of emphasis and code; an underscore inside a word belongs to it.
 _MARKS = re.compile(r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
@@ -28,17 +24,19 @@ _WRAPPED = re.compile(
 )
 # "Mon – Fri", "12 – 14 May": no entry, but from one to the other
 _TIME = re.compile(r"\d|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
-_INLINE = re.compile(r"(?:\S+\s+){0,2}\*\*(?P<bold>[A-Z][^*\n]{1,60}?)[.:]?\*\*")
 _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*$")
 
 
-def statements(text: str) -> list[Statement]:
-    """The statements of a page in order."""
+_CUT = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|[ap]\.m|e\.g|i\.e)\.$")
+
+
+def statements(text: str) -> list[str]:
+    """The statements of a page in order, each on one line and without marks."""
     text = re.sub(r"(?m)^(#{1,6}\s.*)$", r"\1\n", text)
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _WRAPPED.sub(" ", text))
     text = re.sub(r"(?<=;)\s+(?=(?:and\s+)?\*\*)", "\n", text)  # each of them is an entry
     lines = text.split("\n")
-    found: list[Statement] = []
+    found: list[str] = []
     head: list[str] = []
     for number, line in enumerate(lines):
         if line.lstrip().startswith("|"):
@@ -48,42 +46,46 @@ def statements(text: str) -> list[Statement]:
         else:
             head = []
             found += _told(line)
-    return _rejoined([(piece, topic) for piece, topic in found if re.search(r"\w", piece)])
+    return [piece for piece in found if re.search(r"\w", piece)]
 
 
-def _told(line: str) -> Iterator[Statement]:
+def _told(line: str) -> list[str]:
     """The statements of a line."""
     entry = _ENTRY.match(line)
-    topic, whole = "", True
+    lead, whole = "", True
     if entry is not None and entry["dash"] and _TIME.search(entry["plain"]):
         entry = None
     if entry is not None and (entry["bold"] or entry["bullet"] or len(entry["plain"].split()) <= _MOST):
         rest = line[entry.end() :]
-        topic = _plain(entry["bold"] or entry["plain"])
-        if not re.search(r"\w", rest):
-            yield topic, topic
-            return
         apart = entry["plain"] or entry["inner"] or entry["outer"] or not rest[:1].islower()
-        line, topic = (rest, topic) if apart else (line, "")  # "**Brown Verger** was Mr Enoch Sturt."
-        whole = bool(entry["bold"] or entry["bullet"]) or len(topic.split()) <= _SHORT
-    line = re.sub(rf"^\s*{_BULLET}", "", line)
-    for k, (a, b) in enumerate(sentence_spans(line)):
-        piece, inline = _plain(line[a:b]), _INLINE.match(line[a:b])
-        if topic and (whole or not k):
-            yield f"{topic}: {piece}", topic
+        if apart and re.search(r"\w", rest):  # not "**Brown Verger** was Mr Enoch Sturt."
+            line, lead = rest, _plain(entry["bold"] or entry["plain"])
+            whole = bool(entry["bold"] or entry["bullet"]) or len(lead.split()) <= _SHORT
+    pieces = _sentences(re.sub(rf"^\s*{_BULLET}", "", line))
+    return [f"{lead}: {piece}" if lead and (whole or not k) else piece for k, piece in enumerate(pieces)]
+
+
+def _sentences(line: str) -> list[str]:
+    """The sentences of a line; no abbreviation ends one."""
+    joined: list[str] = []
+    for a, b in sentence_spans(line):
+        piece = _plain(line[a:b])
+        if joined and _CUT.search(joined[-1]):
+            joined[-1] += f" {piece}"
         else:
-            yield piece, _plain(inline["bold"]) if inline is not None else ""
+            joined.append(piece)
+    return joined
 
 
-def _row(line: str, head: list[str]) -> list[Statement]:
+def _row(line: str, head: list[str]) -> list[str]:
     """A row of a table as one statement; the head itself says nothing."""
     cells = _cells(line)
     if _RULE.match(line) or cells == head:
         return []
     if len(head) != len(cells) or len(cells) < 2:
-        return [(_plain(line), "")]
+        return [_plain(line)]
     told = "; ".join(f"{name} {cell}" for name, cell in zip(head[1:], cells[1:], strict=True) if cell)
-    return [(f"{head[0]} {cells[0]}: {told}.".strip(), cells[0])] if told else []
+    return [f"{head[0]} {cells[0]}: {told}.".strip()] if told else []
 
 
 def _cells(line: str) -> list[str]:
@@ -92,15 +94,3 @@ def _cells(line: str) -> list[str]:
 
 def _plain(text: str) -> str:
     return " ".join(_MARKS.sub("", text).split())
-
-
-def _rejoined(pieces: list[Statement]) -> list[Statement]:
-    """Cuts after an abbreviation undone."""
-    joined: list[Statement] = []
-    for piece, topic in pieces:
-        before, its_topic = joined[-1] if joined else ("", "")
-        if re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|No|ca|approx|[ap]\.m|e\.g|i\.e)\.$", before):
-            joined[-1] = f"{before} {piece.removeprefix(f'{topic}: ') if topic == its_topic else piece}", its_topic
-        else:
-            joined.append((piece, topic))
-    return joined
