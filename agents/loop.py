@@ -23,6 +23,7 @@ from pointwork.agents.prompts import (
     request_text,
     tools_text,
 )
+from pointwork.agents.reader import read
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.finishing import finishing
 from pointwork.agents.readings.wanting import QUANTITY, asks_fact
@@ -63,7 +64,8 @@ async def work(job: Job) -> Attempt:
         prepared = replace(prepared, call=None)
     if prepared.call is None and prepared.background is not None and _computes(job):
         prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
-    if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts:
+    pages = prepared.pages if job.read is not None and job.sure <= 0 else ()
+    if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and not pages:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
     attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
@@ -71,10 +73,14 @@ async def work(job: Job) -> Attempt:
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
     if prepared.writing is not None:
         await write_program(job, prepared.writing, job.agent.tools[0], attempt)
+    elif pages and job.read is not None:
+        said = await read(job.text, pages, job.read, prepared.answer)
+        if said is None:
+            raise AgentError(f"agent {job.agent.name!r}: nothing that was found says it for certain")
+        attempt.text = said.text
+        attempt.evidence = [(said.source, said.page)] if said.source else _holding(prepared)
     elif prepared.answer and job.sure <= 0:  # no mode of a small model finds a better one
-        attempt.text = prepared.answer
-        holding = [piece for piece in prepared.context if prepared.answer in piece[1]]
-        attempt.evidence = holding or attempt.evidence[:1]
+        attempt.text, attempt.evidence = prepared.answer, _holding(prepared)
     elif job.mode == "agentic" and tools and prepared.call is None:
         await _agentic(job, prepared, tools, attempt)
     elif job.mode == "reasoning" and prepared.call is None and not _by_heart(job, prepared):
@@ -87,6 +93,11 @@ async def work(job: Job) -> Attempt:
     await knowing.believe(job, attempt, read=prepared.call is not None)
     await _in_asked_form(job, attempt)
     return attempt
+
+
+def _holding(prepared: Prepared) -> list[tuple[str, str]]:
+    """The pieces that hold a prepared answer, else the first."""
+    return [piece for piece in prepared.context if prepared.answer in piece[1]] or list(prepared.context[:1])
 
 
 def _by_heart(job: Job, prepared: Prepared) -> bool:

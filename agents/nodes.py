@@ -21,6 +21,7 @@ from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
+from pointwork.agents.reader import READER, once
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.sources import sources_text
@@ -241,27 +242,25 @@ class Nodes:
         replay: Replay | None,
         spent: list[int],
     ) -> Job:
-        services = self.services
+        services, run_id = self.services, payload["run_id"]
         name = f"{payload['key']}#{payload['attempt']}"
-        caller = Caller(account, f"agent:{arm.agent.name}", payload["run_id"], name, arm.agent.name)
+        caller = Caller(account, f"agent:{arm.agent.name}", run_id, name, arm.agent.name)
         context = services.tool_context(payload["root"], payload["thread"])
-        price = services.models.client(arm.role).price
-        hand = services.in_hand(payload["run_id"])
-        needs = _needed(payload["key"], subtask)
-        limited = hand.limited
+        hand = services.in_hand(run_id)
         shaped = services.settings.run
-        most = shaped.max_turns
         learned = shaped.turn_limits == "learned" and arm.mode == "agentic"
+        most = shaped.max_turns
         turns, more = self.turns.limit(arm.agent.name, most) if learned else (most, 0)
 
-        async def chat(request: ChatRequest) -> Completion:
-            known = None if replay is None else replay.take(arm.role, request)
-            answer = known or await services.models.chat(arm.role, request, caller)
+        async def ask(role: str, request: ChatRequest) -> Completion:
+            known = None if replay is None else replay.take(role, request)
+            answer = known or await services.models.chat(role, request, caller)
+            price = services.models.client(role).price
             spent.append(price.nano(answer.prompt_tokens, answer.completion_tokens))
             return answer
 
         def remaining() -> str:
-            if not limited:
+            if not hand.limited:
                 return ""
             left = account.remaining().describe()
             own = max(1, (turns if len(spent) < turns else turns + more) - len(spent))
@@ -274,16 +273,17 @@ class Nodes:
             answer_type=subtask.answer_type,
             facts=tuple((source, text) for source, text in facts),
             context=context,
-            chat=chat,
-            call_tool=ToolCaller(services.store, Work(payload["run_id"], name, account), context).call,
+            chat=partial(ask, arm.role),
+            read=once(hand.read, partial(ask, READER)) if services.models.trained(READER, run_id) else None,
+            call_tool=ToolCaller(services.store, Work(run_id, name, account), context).call,
             remaining=remaining if shaped.show_budget else (lambda: ""),
             sure=services.sure(arm.role),
             small=services.is_small(arm.role),
             max_turns=turns,
             more_turns=more,
-            advice=cache(partial(advice, services, arm.role, payload["run_id"], name, question)),
+            advice=cache(partial(advice, services, arm.role, run_id, name, question)),
             working_tokens=services.settings.memory.working_tokens,
-            news=lambda: sharing.read(hand, payload["key"], question, needs, fresh=True),
+            news=lambda: sharing.read(hand, payload["key"], question, _needed(payload["key"], subtask), fresh=True),
         )
 
     async def verify(self, state: State) -> Update:

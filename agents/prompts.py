@@ -49,6 +49,21 @@ def call_text(tool: str, arguments: Mapping[str, Any], *, wrapped: bool = False)
     return json.dumps({"call": call} if wrapped else call, ensure_ascii=False, separators=(",", ":"))
 
 
+# What a page says to a question, in its own words: for a small model that was trained to read.
+READER = (
+    "Answer the question with words of the text, as few as say it. If the text does not say it, write: not said"
+)
+UNSAID = "not said"
+
+
+def reader_prompt(question: str, text: str) -> list[Message]:
+    """A question with the text that may answer it."""
+    return [
+        Message(role="system", content=READER),
+        Message(role="user", content=f"{text}\n\nQuestion: {question}"),
+    ]
+
+
 Worked = Sequence[tuple[str, Sequence[Mapping[str, object]]]]
 """Tasks with the steps of their plans."""
 

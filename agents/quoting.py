@@ -18,6 +18,9 @@ from pointwork.tools import ToolContext, passages
 # Passages and items that go into a prompt; pieces of sentences that a model chooses from.
 PASSAGES, CHOICES = 3, 5
 
+# Passages that a trained reader is given, one after the other.
+READ_WHOLE = 2
+
 # A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
 SPEAKS = 0.5
 
@@ -54,6 +57,16 @@ async def sentences_about(text: str, context: ToolContext, most: int = READ) -> 
         return (await asyncio.to_thread(find))[:most]
     except ToolError:
         return []
+
+
+def pages_of(found: Sequence[sentences.Sentence], most: int = PASSAGES) -> list[tuple[str, str]]:
+    """(source, text) of the passages that the best sentences stand in, each below its heading."""
+    told: dict[str, str] = {}
+    for sentence in found:
+        passage = sentence.passage
+        headed = passage.heading and passage.heading not in passage.text[: len(passage.heading) + 8]
+        told.setdefault(passage.source, f"{passage.heading}\n{passage.text}" if headed else passage.text)
+    return list(told.items())[:most]
 
 
 async def fits_files(text: str, context: ToolContext) -> float:
@@ -175,6 +188,10 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     nowhere = await absent(text, context)
     idf = partial(passages.idf, context.root.resolve())
     answer, pieces, said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
+    # code is read by rule, and whether something is so by what denies it
+    prose = [sentence for sentence in found if not sentence.passage.path.lower().endswith(sentences.CODE)]
+    fitting = found[0].score >= SPEAKS and found[0] in prose and wanted(text).kind != "yes-no"
+    pages = tuple(pages_of(prose, READ_WHOLE)) if fitting else ()
     shown: dict[str, str] = {}
     for piece in pieces[:1]:
         if piece.text not in piece.sentence.text or piece.sentence.subject:
@@ -193,6 +210,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
         tools=(),
         answer=answer,
         choices=tuple(piece.text for piece in pieces[:CHOICES]),
+        pages=pages,
     )
 
 

@@ -16,7 +16,7 @@ from pointwork.memory import Memory
 from pointwork.memory.playbook import Playbook
 from pointwork.memory.shared import Board
 from pointwork.memory.skills import Skills
-from pointwork.models import Message
+from pointwork.models import Completion, Message
 from pointwork.models.gateway import Models
 from pointwork.router import Arm, Router
 from pointwork.router.settings import Settings as RouterSettings
@@ -61,6 +61,7 @@ class RunInHand:
         created: when it was begun, seconds since the epoch.
         attempts: names of the attempts begun here.
         board: what its subtasks share; None: they are not several, or another process had it.
+        read: what the reader said, by what it was asked.
     """
 
     account: Account
@@ -69,6 +70,7 @@ class RunInHand:
     created: float
     attempts: set[str] = field(default_factory=set[str])
     board: Board | None = None
+    read: dict[str, Completion] = field(default_factory=dict[str, Completion])
 
 
 # Quality that a minute of waiting must be worth: of arms that are as good, the quicker one.

@@ -78,6 +78,7 @@ class Prepared:
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
         writing: a program is to be written and run by the agent's first tool, instead of a call or an answer.
+        pages: (source, text) of whole passages that may say it, the likeliest first, for a trained reader.
         reads: what that call brings is a text to be read: finds the answer in it, or choices, for a small model.
     """
 
@@ -94,6 +95,7 @@ class Prepared:
     choices: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
     writing: Writing | None = None
+    pages: tuple[tuple[str, str], ...] = ()
     reads: Callable[[ToolResult], ToolResult] | None = None
 
 

@@ -5,6 +5,7 @@
     python benchmarks/train_extraction.py --in-use   # what agents say with the weights that ship; one minute
     python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_comprehension_more.jsonl
     python benchmarks/train_extraction.py --in-use --texts training/recipes/reading_entries_more.jsonl
+    python benchmarks/train_extraction.py --in-use --reader [--texts FILE]  # as a trained model reads
 
 Learnt from our own texts with questions that they answer and questions that they do not, prose and pages of entries
 (``training/recipes/reading_comprehension.jsonl``, ``reading_entries.jsonl``), nine of ten folders of ten texts; the
@@ -33,11 +34,14 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from pointwork.agents import reader as reading
 from pointwork.agents.quoting import QUOTED, absent, prepare_files, sentences_about
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE, Weights, describe, standings
 from pointwork.agents.readings.linear import Linear, store
 from pointwork.agents.readings.spans import candidates
 from pointwork.agents.readings.wanting import wanted
+from pointwork.models import ModelClient, open_client
+from pointwork.models.adapters import packaged
 from pointwork.tools import ToolContext, passages
 
 ROOT = Path(__file__).parent.parent
@@ -270,7 +274,7 @@ def measured(asked: Sequence[Asked], weights: Weights) -> None:
         )
 
 
-def in_use(texts: Sequence[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
+def in_use(texts: Sequence[dict[str, Any]], reader: ModelClient | None = None) -> list[tuple[bool, bool, bool]]:
     """Of each question of a folder: whether it has an answer, whether the agent gives one, whether that is right.
 
     A reply of up to 25 words that holds the answer is right, as in the starter suite.
@@ -278,7 +282,11 @@ def in_use(texts: Sequence[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
     found: list[tuple[bool, bool, bool]] = []
     with written(texts) as root:
         for pair in (pair for row in texts for pair in row["qa"]):
-            reply = asyncio.run(prepare_files(pair["q"], ToolContext(root=root))).answer
+            prepared = asyncio.run(prepare_files(pair["q"], ToolContext(root=root)))
+            reply = prepared.answer
+            if reader is not None and prepared.pages:
+                said = asyncio.run(reading.read(pair["q"], prepared.pages, reader.chat, reply))
+                reply = "" if said is None else said.text
             right = bool(reply and pair["a"]) and f" {bare(pair['a'])} " in f" {bare(reply)} "
             found.append((bool(pair["a"]), bool(reply), right and len(reply.split()) <= QUOTED))
     return found
@@ -293,17 +301,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--in-use", action="store_true")
+    parser.add_argument("--reader", action="store_true", help="with --in-use: the model in the role reader reads")
     parser.add_argument("--texts", type=Path, help="with --in-use: others, none of which anything was learnt from")
     arguments = parser.parse_args()
-    if arguments.texts and not arguments.in_use:
-        parser.error("--texts is for --in-use")
+    if (arguments.texts or arguments.reader) and not arguments.in_use:
+        parser.error("--texts and --reader are for --in-use")
     files = [arguments.texts] if arguments.texts else TEXTS
     texts = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     folders = [texts[k : k + FOLDER] for k in range(0, len(texts), FOLDER)]
     if arguments.in_use:
-        replies = [
-            one for k, folder in enumerate(folders) if arguments.texts or k % 10 == 9 for one in in_use(folder)
-        ]
+        reader = open_client("local:", adapter=packaged("reader")) if arguments.reader else None
+        asked = [folder for k, folder in enumerate(folders) if arguments.texts or k % 10 == 9]
+        replies = [one for folder in track(asked, "folders") for one in in_use(folder, reader)]
         yes = [row for row in replies if row[0]]
         said = share([given for has, given, _ in replies if not has])
         wrong = sum(given and not right for _, given, right in yes)

@@ -1,7 +1,8 @@
 """The one module that talks to transformers and peft: a causal language model that is trained here.
 
 Loads a Hugging Face directory, or a GGUF file (the embedded model too), which is dequantised once into such a
-directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32; LoRA and optimiser are fp32 always.
+directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32 unless asked; LoRA and optimiser are
+fp32 always.
 """
 
 import hashlib
@@ -56,6 +57,7 @@ class LocalModel:
         lora: train an adapter only; None trains all weights.
         device: where; None takes a GPU if there is one.
         seed: of the adapter's first values.
+        bf16: compute in it; None: on a GPU.
 
     Attributes:
         name, lora, tokenizer, device: as given.
@@ -72,9 +74,11 @@ class LocalModel:
         lora: Lora | None = None,
         device: str | None = None,
         seed: int = 0,
+        bf16: bool | None = None,
     ) -> None:
         self.name, self.lora, self.tokenizer = name, lora, tokenizer
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._bf16 = self.device.type == "cuda" if bf16 is None else bf16
         self.stop_ids = _stop_ids(module, tokenizer)
         self.fingerprint = _fingerprint(module)
         self.module: Any = _with_adapter(module, lora, name, seed) if lora else module
@@ -90,6 +94,7 @@ class LocalModel:
         adapter: str | Path | None = None,
         device: str | None = None,
         seed: int = 0,
+        bf16: bool | None = None,
     ) -> "LocalModel":
         """Load weights.
 
@@ -99,6 +104,7 @@ class LocalModel:
             adapter: directory of an adapter to go on from; its form is taken if ``lora`` is None.
             device: ``cpu``, ``cuda`` …; None takes a GPU if there is one.
             seed: of a new adapter's first values.
+            bf16: compute in it; None: on a GPU. Where ``native_bf16`` adapters train twice as fast.
 
         Raises:
             UsageError: there are no such weights.
@@ -110,12 +116,13 @@ class LocalModel:
         if adapter is not None and lora is None:
             lora = lora_of(Path(adapter))
         # With an adapter the base is frozen and may be bf16; weights that are trained are kept in fp32.
-        dtype = torch.bfloat16 if lora and chosen.type == "cuda" else torch.float32
+        half = chosen.type == "cuda" if bf16 is None else bf16
+        dtype = torch.bfloat16 if lora and half else torch.float32
         with reading(folder):
             module = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         name = files.SMOLLM2_135M.name if str(source) == EMBEDDED else Path(source).stem
-        model = cls(module, tokenizer, name=name, lora=lora, device=str(chosen), seed=seed)
+        model = cls(module, tokenizer, name=name, lora=lora, device=str(chosen), seed=seed, bf16=half)
         if adapter is not None:
             model.restore(Path(adapter))
         return model
@@ -166,9 +173,11 @@ class LocalModel:
         return int(self.causal.get_output_embeddings().weight.shape[0])
 
     def autocast(self) -> Any:
-        """bf16 arithmetic on a GPU; nothing on the CPU."""
-        on = self.device.type == "cuda"
-        return torch.autocast("cuda", dtype=torch.bfloat16) if on else nullcontext()
+        """bf16 arithmetic, if it computes in it.
+
+        Never around a step of the optimiser: within one such context weights are cast once, and stay as they were.
+        """
+        return torch.autocast(self.device.type, dtype=torch.bfloat16) if self._bf16 else nullcontext()
 
     def score(self, batch: Batch, *, temperature: float = 1.0) -> Scores:
         """Log-probabilities of the trained tokens of a batch, with gradient where it is on.
@@ -334,6 +343,12 @@ def _token_scores(states: Tensor, head: Any, targets: Tensor, temperature: float
     with torch.no_grad():
         entropy = normaliser - (torch.softmax(logits, -1) * logits).sum(-1)
     return logits.gather(-1, targets[:, None]).squeeze(-1) - normaliser, entropy
+
+
+def native_bf16() -> bool:
+    """Whether this processor computes in bf16 itself."""
+    able: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
 
 def _stop_ids(module: Any, tokenizer: Any) -> frozenset[int]:

@@ -9,8 +9,11 @@ pytest.importorskip("torch")
 
 from pointwork.errors import TrainingError
 from pointwork.models.adapters import packaged
-from pointwork.training.recipes.making import make
+from pointwork.training.recipes.making import Bundled, make
+from pointwork.training.recipes.pages import SHARING
+from pointwork.training.recipes.roles import Task
 from pointwork.training.recipes.shipping import ship
+from pointwork.training.samples import Example
 
 
 def test_a_recipe_is_made_and_shipped(tiny_folder: Path, tmp_path: Path) -> None:
@@ -35,3 +38,16 @@ def test_a_folder_that_can_not_be_one_is_said(tiny_folder: Path, tmp_path: Path)
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match="can not be written to"):
         make("planner", tmp_path / "file", base=str(tiny_folder), limit=4, show=False)
+
+
+def test_questions_to_a_page_are_one_item_of_a_batch() -> None:
+    def task(page: str, said: str) -> Task:
+        return Task(Example(({"role": "assistant", "content": said},), "reader"), bool, page)
+
+    taught = [task("a", "1"), task("a", "2"), task("b", "3"), task("", "4"), task("", "5")]
+    taught += [task("c", str(number)) for number in range(SHARING + 1)]
+    batches = Bundled(taught, 1, seed=0)
+    found = [[one.messages[0]["content"] for one in batches(k) if isinstance(one, Example)] for k in range(6)]
+    assert batches.steps_per_epoch == 6
+    assert sorted(map(len, found)) == [1, 1, 1, 1, 2, SHARING]
+    assert ["1", "2"] in found

@@ -2,14 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.plan import read_plan
+from pointwork.agents.prompts import UNSAID
 from pointwork.errors import PlanError, UsageError
 from pointwork.tools import expressions
-from pointwork.training.recipes import gsm8k
+from pointwork.training.recipes import gsm8k, pages
 from pointwork.training.recipes.roles import Role, accuracy, tasks
 
 
@@ -73,3 +75,27 @@ def test_every_taught_expression_can_be_computed() -> None:
             call = json.loads(task.example.messages[-1]["content"])
             assert call["tool"] == "calculate"
             expressions.evaluate(call["arguments"]["expression"])
+
+
+def test_what_a_page_says_is_taught_in_its_own_words() -> None:
+    taught, held_out = tasks("reader", limit=60)
+    assert len(taught) == len(held_out) == 60
+    for task in (*taught, *held_out):
+        page, _, question = task.example.messages[1]["content"].rpartition("\n\nQuestion: ")
+        said = task.example.messages[2]["content"]
+        assert page == task.page
+        assert question
+        assert said == UNSAID or pages.bare(said) in pages.bare(page)
+    assert {task.example.messages[2]["content"] == UNSAID for task in taught} == {True, False}
+    gold = [task.example.messages[2]["content"] for task in held_out]
+    assert accuracy(held_out, lambda _: gold) == 1.0
+    assert accuracy(held_out, lambda _: ["" for _ in gold]) == 0.0
+
+
+def test_the_last_of_ten_folders_is_never_taught() -> None:
+    rows: list[dict[str, Any]] = [{"text": str(number), "qa": []} for number in range(205)]
+    taught, held_out = pages.folders(rows)
+    assert [row["text"] for folder in held_out for row in folder] == [
+        str(number) for start in (90, 190) for number in range(start, start + 10)
+    ]
+    assert sum(map(len, taught)) == 185

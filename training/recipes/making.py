@@ -10,13 +10,16 @@ from pointwork.errors import TrainingError
 from pointwork.models import Message
 from pointwork.training import notes
 from pointwork.training.loop import Settings, Shuffled
-from pointwork.training.model import LocalModel, Lora
-from pointwork.training.recipes.roles import Role, accuracy, tasks
+from pointwork.training.model import LocalModel, Lora, native_bf16
+from pointwork.training.packing import Sample
+from pointwork.training.recipes.pages import SHARING
+from pointwork.training.recipes.roles import Role, Task, accuracy, tasks
+from pointwork.training.samples import Example
 from pointwork.training.sampling import sample
 from pointwork.training.trainer import SFTTrainer
 
-# Examples in an optimiser step.
-BATCH = 16
+# In an optimiser step: examples, and pages with up to ``pages.SHARING`` questions.
+BATCH, PAGES = 16, 12
 ANSWER_TOKENS = 200
 NOTE = "made.json"
 
@@ -74,9 +77,9 @@ def make(
         TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
     kept = _taken_up(folder, role)
-    taught, held_out = (part[:limit] for part in tasks(role, data, seed=seed, most=most))
-    model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed)
-    source = Shuffled([task.example for task in taught], BATCH, seed=seed)
+    taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
+    model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=native_bf16() or None)
+    source = Bundled(taught, PAGES if role == "reader" else BATCH, seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
@@ -103,6 +106,28 @@ def make(
     )
     notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made
+
+
+class Bundled:
+    """Batches of examples; those of one page are one item, so that it is computed once."""
+
+    def __init__(self, taught: Sequence[Task], size: int, seed: int) -> None:
+        bundles: list[list[Example]] = []
+        for place, task in enumerate(taught):
+            last = taught[place - 1].page if place else ""
+            if not task.page or task.page != last or len(bundles[-1]) == SHARING:
+                bundles.append([])
+            bundles[-1].append(task.example)
+        self._batches = Shuffled(bundles, size, seed=seed)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """As of ``Shuffled``."""
+        return self._batches.steps_per_epoch
+
+    def __call__(self, step: int) -> list[Example | Sample]:
+        """The batch of a step."""
+        return [example for bundle in self._batches(step) for example in bundle]
 
 
 def _taken_up(folder: Path, role: Role) -> dict[str, Any]:

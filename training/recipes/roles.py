@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.prompts import call_text, plan_prompt, plan_text, prompt
+from pointwork.agents.prompts import call_text, plan_prompt, plan_text, prompt, reader_prompt
 from pointwork.agents.services import ANYTHING
 from pointwork.errors import ToolError
 from pointwork.models import Message
 from pointwork.tools import expressions
-from pointwork.training.recipes import gsm8k
+from pointwork.training.recipes import gsm8k, pages
 from pointwork.training.samples import Example
 
-Role = Literal["planner", "worker-small"]
+Role = Literal["planner", "worker-small", "reader"]
 
 # Problems of GSM8K with at most so many calculations; a small model learns nothing from longer ones.
 OPERATIONS = 3
@@ -35,26 +35,33 @@ class Task:
     Attributes:
         example: what should be written.
         right: whether an answer is right.
+        page: what else it stands beside: neighbours of one page are trained together.
     """
 
     example: Example
     right: Callable[[str], bool]
+    page: str = ""
 
 
 def tasks(
-    role: Role, data: Path | None = None, *, seed: int = 0, most: int = 1500
+    role: Role, data: Path | None = None, *, seed: int = 0, most: int = 1500, limit: int | None = None
 ) -> tuple[list[Task], list[Task]]:
     """Examples to train on, and examples that are never trained on.
 
     Args:
-        role: ``planner`` writes plans, ``worker-small`` turns word problems into a call of the calculator.
+        role: ``planner`` writes plans, ``worker-small`` turns word problems into a call of the calculator,
+            ``reader`` answers questions with words of a page.
         data: folder with ``gsm8k/train.jsonl``, for ``worker-small``; None: our own problems only.
         seed: of their order.
         most: problems of GSM8K, the shortest.
+        limit: only so many of each.
 
     Raises:
         UsageError: GSM8K is not in ``data``.
     """
+    if role == "reader":
+        read, unread = pages.folders([row for name in pages.TEXTS for row in _rows(name)])
+        return _reads(read, seed, limit), _reads(unread, seed, limit)
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -65,7 +72,26 @@ def tasks(
         )
         taught += taught + [_problem(text, expression, seed) for text, expression in found[:most]]
     random.Random(seed).shuffle(taught)
-    return taught, held_out
+    return taught[:limit], held_out[:limit]
+
+
+def _reads(folders: Sequence[Sequence[dict[str, Any]]], seed: int, limit: int | None) -> list[Task]:
+    """What is asked of passages, questions to the same one beside each other."""
+    found: list[Task] = []
+    for number, folder in enumerate(folders):
+        if limit is not None and len(found) >= limit:
+            break
+        for bundle in pages.bundles(folder, seed * 1000 + number):
+            found += [_read(read) for read in bundle]
+    return found[:limit]
+
+
+def _read(read: pages.Read) -> Task:
+    messages = [*reader_prompt(read.question, read.text), Message(role="assistant", content=read.said)]
+    gold = pages.bare(read.said)
+    return Task(
+        Example(tuple(dict(m) for m in messages), "reader"), lambda answer: pages.bare(answer) == gold, read.text
+    )
 
 
 def accuracy(held_out: Sequence[Task], answer: Callable[[Sequence[Sequence[Message]]], Sequence[str]]) -> float:

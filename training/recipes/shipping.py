@@ -15,6 +15,7 @@ _DATA = {
     "planner": "training/recipes/plans.jsonl: tasks and plans of our own making",
     "worker-small": "training/recipes/word_problems.jsonl: problems of our own making; "
     "GSM8K's training half (MIT), the shortest problems of up to 3 calculations",
+    "reader": "training/recipes/reading_comprehension.jsonl, reading_entries.jsonl: texts and questions of our own",
 }
 
 

@@ -13,7 +13,7 @@ EPILOG = "Example: [bold]pointwork train recipe planner --out planner[/bold]"
 
 
 def recipe(
-    role: Annotated[str, typer.Argument(help="planner or worker-small.")],
+    role: Annotated[str, typer.Argument(help="planner, worker-small or reader.")],
     folder: Annotated[Path, typer.Option("--out", help="Gets checkpoints, curves and the adapter (final).")],
     data: Annotated[
         Path | None,
@@ -34,8 +34,8 @@ def recipe(
     from pointwork.training.recipes.making import make
     from pointwork.training.recipes.shipping import ship as put
 
-    if role not in ("planner", "worker-small"):
-        raise UsageError(f"there is no recipe for the role {role!r}; there are planner and worker-small")
+    if role not in ("planner", "worker-small", "reader"):
+        raise UsageError(f"there is no recipe for the role {role!r}; there are planner, worker-small and reader")
     made = make(
         role,
         folder,

@@ -102,6 +102,12 @@ class Models:
             return None
         return self._adapter_of(role, run_id)
 
+    def trained(self, role: str, run_id: str | None = None) -> bool:
+        """Whether what serves a role was trained for it: an adapter, or a ready-made client that has a version."""
+        if self._clients:
+            return role in self._clients and bool(getattr(self._clients[role], "version", ""))
+        return self.adapter(role, run_id) is not None
+
     async def _serving(self, role: str, run_id: str | None) -> ModelClient:
         """The client that answers: with the adapter that was live when the run first asked, if there is one."""
         base, adapter = self.client(role), self.adapter(role, run_id)

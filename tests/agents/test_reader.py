@@ -1,0 +1,141 @@
+"""Pages read by a model: what it may say, and when it is asked on."""
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from pointwork import Team
+from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.prompts import READER, reader_prompt
+from pointwork.agents.quoting import prepare_files
+from pointwork.agents.reader import AGREED, DENIED, LEAST, in_page, read
+from pointwork.agents.reader import READER as READS
+from pointwork.models import ChatRequest, Completion, weights
+from pointwork.models.adapters import packaged
+from pointwork.settings import Settings
+from pointwork.store import Store
+from pointwork.store.tables import steps
+from pointwork.tools import ToolContext
+
+PAGE = "# The mill\nThe *old* mill belongs to Mrs. Ada Moor.\nIt grinds 40 sacks, i.e. two carts, a day."
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("Mrs. Ada Moor", "Mrs. Ada Moor"),
+        ("mrs. ada moor.", "Mrs. Ada Moor"),  # as it stands there
+        ("The old mill", "The old mill"),  # without marks
+        ("Moor. It grinds 40 sacks", "Moor. It grinds 40 sacks"),  # over the end of a line
+        ("not said", ""),
+        ("Not said.", ""),
+        ("Mr Ben Carver", ""),  # nothing of the page
+        ("", ""),
+        ("40 sacks, i.e. two carts", "40 sacks, i.e. two carts"),
+    ],
+)
+def test_an_answer_is_words_of_the_page(said: str, found: str) -> None:
+    assert in_page(said, PAGE) == found
+
+
+def _read(*answers: tuple[str, float], expected: str = "") -> tuple[str, int]:
+    """What comes of pages that are answered so, each with its probability; and how many were read."""
+    asked: list[ChatRequest] = []
+
+    async def chat(request: ChatRequest) -> Completion:
+        asked.append(request)
+        text, probability = answers[len(asked) - 1]
+        logprobs = (math.log(probability) / 2,) * 2
+        return Completion(text, 1, 2, "stop", "m", token_ids=(1, 2), logprobs=logprobs)
+
+    pages = [(f"file:{n}.md:1", f"page {n}: {text}") for n, (text, _) in enumerate(answers)]
+    found = asyncio.run(read("Who?", pages, chat, expected))
+    assert all(request.logprobs for request in asked)
+    assert asked[0].messages[0]["content"] == READER
+    return ("" if found is None else f"{found.source} {found.text}"), len(asked)
+
+
+def test_pages_are_read_until_one_says_it() -> None:
+    assert _read(("Ada", 0.9), ("Ben", 0.9)) == ("file:0.md:1 Ada", 1)
+    assert _read(("not said", 0.9), ("Ben", 0.9)) == ("file:1.md:1 Ben", 2)
+    assert _read(("not said", 0.9), ("not said", 0.9)) == ("", 2)
+
+
+def test_what_is_not_sure_is_not_said() -> None:
+    assert _read(("Ada", LEAST - 0.01), ("Ben", 0.9)) == ("", 1)
+    assert _read(("Ada", LEAST + 0.01), ("Ben", 0.9)) == ("file:0.md:1 Ada", 1)
+
+
+def test_two_that_agree_need_be_less_sure() -> None:
+    assert _read(("Ada Moor", AGREED + 0.01), expected="Mrs. Ada Moor") == ("file:0.md:1 Ada Moor", 1)
+    assert _read(("Ada Moor", AGREED + 0.01), expected="Ada Lind") == ("", 1)
+    assert _read(("Ada Moor", AGREED - 0.01), expected="Ada Moor") == ("", 1)
+
+
+def test_what_was_expected_stands_where_the_reader_hardly_denies_it() -> None:
+    assert _read(("not said", 0.9), ("not said", DENIED - 0.01), expected="Ada") == (" Ada", 2)
+    assert _read(("not said", 0.9), ("not said", DENIED + 0.01), expected="Ada") == ("", 2)
+
+
+def test_what_is_asked_is_what_was_taught() -> None:
+    system, user = reader_prompt("Who owns it?", PAGE)
+    assert system["content"] == READER
+    assert user["content"] == f"{PAGE}\n\nQuestion: Who owns it?"
+
+
+def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(
+        "# The mill\n" + "It stands by the river Ems. " * 30 + "\n\nAda Moor owns it.\n"
+    )
+    (tmp_path / "cat.md").write_text("The cat is called Rusty.\n")
+    found = asyncio.run(prepare_files("Who owns the mill?", ToolContext(root=tmp_path))).pages
+    assert found
+    assert all(text.startswith("# The mill") or "The mill\n" in text or "cat" in text for _, text in found)
+    assert any("Ada Moor owns it." in text for _, text in found)
+
+
+DESK = """# The reading room
+
+Coats go to the hooks by the door. The lamp on the third table was given by the widow of the harbour master.
+Whoever finds an umbrella brings it to Pilar, who keeps such things in the green trunk until Easter.
+"""
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("room")
+    (folder / "desk.md").write_text(DESK)
+    return folder
+
+
+def test_the_reader_of_the_package_reads_for_a_team(room: Path, store: Store) -> None:
+    weights.ensure()
+    with Team(builtin_agents(), Settings(), store=store, root=room) as team:
+        result = team.run("Who donated the lamp on the third table?")
+        assert "harbour master" in result.text
+        told = [row for row in store.rows(select(steps)) if row["role"] == READS]
+    shipped = packaged(READS)
+    assert shipped is not None
+    assert {row["model_version"] for row in told} == {shipped.version}
+
+
+def test_no_page_is_read_twice_for_the_same_question(room: Path, store: Store) -> None:
+    """Several arms try in vain."""
+    weights.ensure()
+    with Team(builtin_agents(), Settings(), store=store, root=room) as team:
+        team.run("Who donated the umbrella stand by the door?")
+        asked = [
+            row["input"]["messages"][-1]["content"] for row in store.rows(select(steps)) if row["role"] == READS
+        ]
+    assert asked
+    assert len(set(asked)) == len(asked)
+
+
+def test_without_adapters_nobody_reads(room: Path, store: Store) -> None:
+    weights.ensure()
+    with Team(builtin_agents(), Settings(adapters=False), store=store, root=room) as team:
+        team.run("Who donated the lamp on the third table?")
+        assert not [row for row in store.rows(select(steps)) if row["role"] == READS]
