@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
@@ -84,9 +85,25 @@ async def absent(text: str, context: ToolContext) -> float:
     return sum(not stems & there for stems in words) / len(words)
 
 
+class Quoted(NamedTuple):
+    """What sentences say to a question.
+
+    Attributes:
+        answer: empty where it is not clear.
+        pieces: what may be the answer, best first.
+        said: whether any sentence says it.
+        firm: the answer is that piece of its sentence more likely than not, or was read by rule.
+    """
+
+    answer: str
+    pieces: list[spans.Span]
+    said: bool
+    firm: bool = False
+
+
 def quoted(
     question: str, found: Sequence[sentences.Sentence], idf: Callable[[str], float], nowhere: float = 0.0
-) -> tuple[str, list[spans.Span], bool]:
+) -> Quoted:
     """What the best sentences say to a question.
 
     Args:
@@ -94,42 +111,40 @@ def quoted(
         found: sentences, best first; at least one.
         idf: of a stem.
         nowhere: share of the question's words that stand nowhere (``absent``).
-
-    Returns:
-        The answer, empty where it is not clear; pieces that may be it, best first; whether any sentence says it.
     """
     want = wanted(question)
     if want.kind == "yes-no":
         denied = _DENIES.search(found[0].text)
-        return ("" if found[0].score < FITTING else "no" if denied else "yes"), [], True
+        return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
     if want.kind in _NAMED:  # hook 9 is not hook 5
         found = [sentence for sentence in found if _numbered(question, sentence)]
         if not found:
-            return "", [], False
+            return Quoted("", [], False)
     pieces = spans.candidates(question, want, found, RATED)
     strict = want.kind in spans.STRICT
     if not pieces and strict:  # no amount of money anywhere: nothing says what it costs
-        return "", [], False
+        return Quoted("", [], False)
     laid_out = _LAID_OUT.match(found[0].text) or spans.is_constant(found[0].text)
     extract = None if laid_out else extracting.extract(question, found, pieces, idf, nowhere)
     if extract is None:
         fitting = found[0].score >= FITTING and pieces
-        return (pieces[0].text if fitting else ""), pieces, bool(pieces)
+        return Quoted(pieces[0].text if fitting else "", pieces, bool(pieces), firm=True)
     formed = {piece.text for piece in pieces}
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     asked = moments.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
     if not says or found[0].score < FITTING:
-        return "", pieces, says
+        return Quoted("", pieces, says)
+    firm = extract.sure >= SURE
     if want.several > 1:
-        return _several(want, pieces), pieces, True
+        return Quoted(_several(want, pieces), pieces, True, firm)
     sentence = pieces[0].sentence.text
-    whole = not strict and want.kind in ("phrase", "place") and extract.sure < SURE
+    whole = not strict and want.kind in ("phrase", "place") and not firm
     answer = sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text
     if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
-        return "", pieces, False
-    return answer, pieces, True
+        return Quoted("", pieces, False)
+    return Quoted(answer, pieces, True, firm)
 
 
 # Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.
@@ -181,17 +196,21 @@ def _several(want: Wanted, pieces: Sequence[spans.Span]) -> str:
     return ", ".join(same[: want.several]) if len(same) >= want.several else ""
 
 
+def _to_read(question: str, found: Sequence[sentences.Sentence]) -> tuple[tuple[str, str], ...]:
+    """The pages for a reader; code is read by rule, and whether something is so by what denies it."""
+    prose = [sentence for sentence in found if not sentence.passage.path.lower().endswith(sentences.CODE)]
+    fitting = found[0] in prose and found[0].score >= SPEAKS and wanted(question).kind != "yes-no"
+    return tuple(pages_of(prose, READ_WHOLE)) if fitting else ()
+
+
 async def prepare_files(text: str, context: ToolContext) -> Prepared:
     found = await sentences_about(text, context)
     if not found or context.root is None:
         return Prepared(fit=0.0)
     nowhere = await absent(text, context)
     idf = partial(passages.idf, context.root.resolve())
-    answer, pieces, said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
-    # code is read by rule, and whether something is so by what denies it
-    prose = [sentence for sentence in found if not sentence.passage.path.lower().endswith(sentences.CODE)]
-    fitting = found[0].score >= SPEAKS and found[0] in prose and wanted(text).kind != "yes-no"
-    pages = tuple(pages_of(prose, READ_WHOLE)) if fitting else ()
+    answer, pieces, said, firm = await asyncio.to_thread(quoted, text, found, idf, nowhere)
+    pages = () if answer and firm else _to_read(text, found)
     shown: dict[str, str] = {}
     for piece in pieces[:1]:
         if piece.text not in piece.sentence.text or piece.sentence.subject:

@@ -89,7 +89,7 @@ def read_out(question: str, result: ToolResult) -> ToolResult:
     found = sentences.ranked(question, passages, idf)[: extracting.READ]
     if not found:
         return result
-    answer, pieces, _ = quoting.quoted(question, found, idf)
+    answer, pieces, *_ = quoting.quoted(question, found, idf)
     choices = tuple(piece.text for piece in pieces[: quoting.CHOICES])
     shown = tuple((result.evidence[s.passage.first - 1][0], s.text) for s in found[: quoting.PASSAGES])
     return replace(result, answer=answer, choices=choices, evidence=shown)

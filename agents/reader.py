@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from pointwork.agents.job import Chat
 from pointwork.agents.prompts import UNSAID, reader_prompt
+from pointwork.agents.readings import spans
+from pointwork.agents.readings.wanting import wanted
 from pointwork.models import ChatRequest, Completion
 from pointwork.text import STOP_WORDS
 
@@ -51,10 +53,21 @@ async def read(question: str, pages: Sequence[tuple[str, str]], chat: Chat, expe
         request = ChatRequest(reader_prompt(question, page), max_tokens=ANSWER_TOKENS, logprobs=True)
         completion = await chat(request)
         sure = math.exp(sum(completion.logprobs)) if completion.logprobs else 1.0
-        if said := in_page(completion.text, page):
+        if (said := in_page(completion.text, page)) and _formed(question, said):
             return Read(said, source, page) if sure >= (AGREED if alike(said, expected) else LEAST) else None
-        denied = min(denied, sure)
+        if not said:
+            denied = min(denied, sure)
     return Read(expected) if expected and denied < DENIED else None
+
+
+# Where one of these is asked for, what holds none is no answer. Money and persons often stand as a bare number or a
+# role, which the rules do not take for them.
+_TIMED = frozenset(["weekday", "date", "year", "when", "time", "duration", "age"])
+
+
+def _formed(question: str, said: str) -> bool:
+    want = wanted(question)
+    return want.kind not in _TIMED or bool(spans.pieces_of(want, said))
 
 
 def once(said: dict[str, Completion], ask: Chat) -> Chat:

@@ -153,7 +153,7 @@ def test_the_piece_the_sentence_or_nothing(
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
     text = "Anna painted the door dark green."
     long = f"{text[:-1]}, {'and again ' * QUOTED}in the end."
-    found, pieces, says = quoted("What colour is the door?", [sentence(text)], lambda _: 1.0)
+    found, pieces, says, _ = quoted("What colour is the door?", [sentence(text)], lambda _: 1.0)
     assert says == speaks
     assert found == {"": "", "piece": pieces[0].text, "sentence": text}[answer]
     if answer == "sentence":  # one that is too long to be an answer is not given as one
@@ -198,7 +198,7 @@ def test_what_speaks_of_none_of_the_question_s_words_says_nothing(
     weights = Weights(shipped().piece, _bias(5.0), _bias(5.0))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
     dinner = sentence("Dinner is at seven in the blue room.")
-    assert quoted("What colour is the piano?", [dinner], lambda _: 1.0)[::2] == ("", False)
+    assert quoted("What colour is the piano?", [dinner], lambda _: 1.0)[:3:2] == ("", False)
     assert quoted("What colour is the room?", [dinner], lambda _: 1.0)[2]
     behind = replace(dinner, before="The piano was sold.")
     below = replace(dinner, passage=replace(dinner.passage, heading="The piano"))
@@ -233,7 +233,12 @@ def test_what_may_be_said_in_another_unit_needs_less(monkeypatch: pytest.MonkeyP
 def test_where_a_kind_is_asked_for_only_a_piece_of_that_kind_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     _weighing(monkeypatch, piece=0.0)  # all runs are alike
     assert _says("What did the bran cost?", "A sack of bran cost 2.50 euros.") == "2.50 euros"
-    assert quoted("What did the key cost?", [sentence("The key hangs there.")], lambda _: 1.0) == ("", [], False)
+    assert quoted("What did the key cost?", [sentence("The key hangs there.")], lambda _: 1.0) == (
+        "",
+        [],
+        False,
+        False,
+    )
 
 
 def test_several_are_given_where_several_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.prompts import READER, reader_prompt
-from pointwork.agents.quoting import prepare_files
+from pointwork.agents.quoting import pages_of, prepare_files, sentences_about
 from pointwork.agents.reader import AGREED, DENIED, LEAST, in_page, read
 from pointwork.agents.reader import READER as READS
 from pointwork.models import ChatRequest, Completion, weights
@@ -41,7 +41,7 @@ def test_an_answer_is_words_of_the_page(said: str, found: str) -> None:
     assert in_page(said, PAGE) == found
 
 
-def _read(*answers: tuple[str, float], expected: str = "") -> tuple[str, int]:
+def _read(*answers: tuple[str, float], expected: str = "", question: str = "Who?") -> tuple[str, int]:
     """What comes of pages that are answered so, each with its probability; and how many were read."""
     asked: list[ChatRequest] = []
 
@@ -52,7 +52,7 @@ def _read(*answers: tuple[str, float], expected: str = "") -> tuple[str, int]:
         return Completion(text, 1, 2, "stop", "m", token_ids=(1, 2), logprobs=logprobs)
 
     pages = [(f"file:{n}.md:1", f"page {n}: {text}") for n, (text, _) in enumerate(answers)]
-    found = asyncio.run(read("Who?", pages, chat, expected))
+    found = asyncio.run(read(question, pages, chat, expected))
     assert all(request.logprobs for request in asked)
     assert asked[0].messages[0]["content"] == READER
     return ("" if found is None else f"{found.source} {found.text}"), len(asked)
@@ -75,6 +75,13 @@ def test_two_that_agree_need_be_less_sure() -> None:
     assert _read(("Ada Moor", AGREED - 0.01), expected="Ada Moor") == ("", 1)
 
 
+def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:
+    year = "In which year was it built?"
+    assert _read(("24 August", 0.9), ("1993", 0.9), question=year) == ("file:1.md:1 1993", 2)
+    assert _read(("24 August", 0.9), ("not said", 0.9), expected="1990", question=year) == ("", 2)
+    assert _read(("the smith", 0.9), question="Who built it?") == ("file:0.md:1 the smith", 1)  # a role is one
+
+
 def test_what_was_expected_stands_where_the_reader_hardly_denies_it() -> None:
     assert _read(("not said", 0.9), ("not said", DENIED - 0.01), expected="Ada") == (" Ada", 2)
     assert _read(("not said", 0.9), ("not said", DENIED + 0.01), expected="Ada") == ("", 2)
@@ -88,13 +95,30 @@ def test_what_is_asked_is_what_was_taught() -> None:
 
 def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text(
-        "# The mill\n" + "It stands by the river Ems. " * 30 + "\n\nAda Moor owns it.\n"
+        f"# The mill\n{'It stands by the river Ems. ' * 30}\n\nAda Moor owns it.\n"
     )
-    (tmp_path / "cat.md").write_text("The cat is called Rusty.\n")
-    found = asyncio.run(prepare_files("Who owns the mill?", ToolContext(root=tmp_path))).pages
-    assert found
-    assert all(text.startswith("# The mill") or "The mill\n" in text or "cat" in text for _, text in found)
-    assert any("Ada Moor owns it." in text for _, text in found)
+    found = asyncio.run(sentences_about("Who owns the mill?", ToolContext(root=tmp_path)))
+    pages = dict(pages_of(found))
+    assert all(text.startswith(("# The mill", "The mill\n")) for text in pages.values())
+    assert any("Ada Moor owns it." in text for text in pages.values())
+    assert len(pages_of(found, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Which mill is driven by water these days?", True),
+        ("What is the limit of sacks?", False),  # code is read by rule
+        ("Is the mill open on Monday?", False),
+        ("When did Ada Moor buy the mill?", False),  # the learned choice is sure of it
+    ],
+)
+def test_what_is_read_whole(question: str, read: bool, tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(
+        "Ada Moor bought the mill in 1931. The mill is open on Monday. One wheel turns.\n"
+    )
+    (tmp_path / "limits.py").write_text("LIMIT_OF_SACKS = 40\n")
+    assert bool(asyncio.run(prepare_files(question, ToolContext(root=tmp_path))).pages) is read
 
 
 DESK = """# The reading room
