@@ -254,6 +254,7 @@ def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:
         "planner",
         "worker-small",
         "worker-large",
+        "reader",
         "judge",
     }
     shown = cli("router", "show", "2 + 2", "--json").json
