@@ -64,8 +64,8 @@ async def work(job: Job) -> Attempt:
         prepared = replace(prepared, call=None)
     if prepared.call is None and prepared.background is not None and _computes(job):
         prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
-    pages = prepared.pages if job.read is not None and job.sure <= 0 else ()
-    if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and not pages:
+    reader = job.read if prepared.pages and job.sure <= 0 else None
+    if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and reader is None:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
     attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
     # a loop may look further than what was prepared
@@ -73,8 +73,8 @@ async def work(job: Job) -> Attempt:
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools
     if prepared.writing is not None:
         await write_program(job, prepared.writing, job.agent.tools[0], attempt)
-    elif pages and job.read is not None:
-        said = await read(job.text, pages, job.read, prepared.answer)
+    elif reader is not None:
+        said = await read(job.text, prepared.pages, reader, prepared.answer)
         if said is None:
             raise AgentError(f"agent {job.agent.name!r}: nothing that was found says it for certain")
         attempt.text = said.text

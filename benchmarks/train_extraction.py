@@ -17,11 +17,9 @@ import argparse
 import asyncio
 import json
 import re
-import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,11 +41,10 @@ from pointwork.agents.readings.wanting import wanted
 from pointwork.models import ModelClient, open_client
 from pointwork.models.adapters import packaged
 from pointwork.tools import ToolContext, passages
+from pointwork.training.recipes.pages import TEXTS, bare, folders, written
 
 ROOT = Path(__file__).parent.parent
-TEXTS = [ROOT / f"training/recipes/{name}.jsonl" for name in ("reading_comprehension", "reading_entries")]
 OUT = ROOT / "agents/readings/extracting.npz"
-FOLDER = 10  # texts that are searched together
 FOLDS = 3  # the probabilities are learnt on scores of models that had not seen the folder
 RARE = 4  # features that fewer questions have are left out
 PRIOR = 1.0  # strength of the Gaussian prior of the log-linear model
@@ -79,12 +76,6 @@ def plain(text: str) -> str:
     return re.sub(r"^(?:the|a|an)\s+", "", text)
 
 
-def bare(text: str) -> str:
-    """The same without a preposition before it."""
-    before = r"^(?:in|on|at|by|to|for|with|from|until|till|under|because of|because|since)\s+"
-    return plain(re.sub(before, "", plain(text)))
-
-
 def label(text: str, answer: str) -> float:
     """1 for the answer itself, less with another preposition, and for a piece that holds it and a little more."""
     if plain(text) == plain(answer):
@@ -93,16 +84,6 @@ def label(text: str, answer: str) -> float:
     if text == answer:
         return 0.5
     return 0.3 if f" {answer} " in f" {text} " and len(text.split()) <= len(answer.split()) + LONG else 0.0
-
-
-@contextmanager
-def written(texts: Sequence[dict[str, Any]]) -> Iterator[Path]:
-    """A folder with the texts."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder).resolve()
-        for k, row in enumerate(texts):
-            (root / f"note{k}.md").write_text(row["text"] + "\n")
-        yield root
 
 
 def read(number: int, texts: Sequence[dict[str, Any]]) -> list[Asked]:
@@ -306,23 +287,23 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.texts or arguments.reader) and not arguments.in_use:
         parser.error("--texts and --reader are for --in-use")
-    files = [arguments.texts] if arguments.texts else TEXTS
-    texts = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    folders = [texts[k : k + FOLDER] for k in range(0, len(texts), FOLDER)]
+    files = [arguments.texts] if arguments.texts else [ROOT / "training/recipes" / name for name in TEXTS]
+    taught, held_out = folders([json.loads(line) for file in files for line in file.read_text().splitlines()])
     if arguments.in_use:
         reader = open_client("local:", adapter=packaged("reader")) if arguments.reader else None
-        asked = [folder for k, folder in enumerate(folders) if arguments.texts or k % 10 == 9]
-        replies = [one for folder in track(asked, "folders") for one in in_use(folder, reader)]
+        asking = [*taught, *held_out] if arguments.texts else held_out
+        replies = [one for folder in track(asking, "folders") for one in in_use(folder, reader)]
         yes = [row for row in replies if row[0]]
         said = share([given for has, given, _ in replies if not has])
         wrong = sum(given and not right for _, given, right in yes)
         print(f"right {share([right for _, _, right in yes])}, wrong {wrong}, said without an answer {said}")
         return
     with ProcessPoolExecutor(2) as pool:
-        read_ = pool.map(read, range(len(folders)), folders)
-        asked = [one for found in track(read_, "folders", len(folders)) for one in found]
-    weights = trained([one for one in asked if one.folder % 10 != 9])
-    measured([one for one in asked if one.folder % 10 == 9], weights)
+        every = [*taught, *held_out]
+        read_ = pool.map(read, range(len(every)), every)
+        asked = [one for found in track(read_, "folders", len(every)) for one in found]
+    weights = trained([one for one in asked if one.folder < len(taught)])
+    measured([one for one in asked if one.folder >= len(taught)], weights)
     if arguments.write:
         store(OUT, {"piece": weights.piece, "said": weights.said, "sure": weights.sure})
         print(f"{OUT}: {OUT.stat().st_size / 1e6:.2f} MB")

@@ -94,9 +94,7 @@ def test_what_is_asked_is_what_was_taught() -> None:
 
 
 def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
-    (tmp_path / "mill.md").write_text(
-        f"# The mill\n{'It stands by the river Ems. ' * 30}\n\nAda Moor owns it.\n"
-    )
+    (tmp_path / "mill.md").write_text(f"# The mill\n{'It stands by the river Ems. ' * 30}\n\nAda Moor owns it.\n")
     found = asyncio.run(sentences_about("Who owns the mill?", ToolContext(root=tmp_path)))
     pages = dict(pages_of(found))
     assert all(text.startswith(("# The mill", "The mill\n")) for text in pages.values())

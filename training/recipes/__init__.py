@@ -5,5 +5,6 @@
     pointwork train recipe reader --out DIR
 
 Prompts are those of the runtime itself, so that what is trained is what is asked. A tenth of our own examples (by
-hash) is never trained on: it says what an adapter is worth before any suite does.
+hash; for the reader, of each ten folders of texts the last) is never trained on: it says what an adapter is worth
+before any suite does.
 """

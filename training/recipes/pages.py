@@ -5,7 +5,8 @@ import random
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ SHARING = 8  # questions to one passage in a bundle at most
 
 
 @dataclass(frozen=True)
-class Read:
+class Asked:
     """A question, a passage, and what the passage says to it: words of it, or ``UNSAID``."""
 
     question: str
@@ -37,6 +38,16 @@ def folders(rows: Sequence[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]],
     return taught, every[HELD_OUT::10]
 
 
+@contextmanager
+def written(rows: Sequence[dict[str, Any]]) -> Generator[Path, None, None]:
+    """A folder with the texts, ``note0.md`` and so on."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        for number, row in enumerate(rows):
+            (root / f"note{number}.md").write_text(row["text"] + "\n", encoding="utf-8")
+        yield root
+
+
 def bare(text: str) -> str:
     """An answer without case, article, preposition before it and marks around it, to be compared."""
     text = re.sub(r"\s+", " ", text.lower().replace("’", "'")).strip(" .,;:!?\"“”'()")
@@ -44,40 +55,37 @@ def bare(text: str) -> str:
     return re.sub(rf"^(?:{before})*", "", text).strip(" .,;:!?\"“”'()")
 
 
-def bundles(rows: Sequence[dict[str, Any]], seed: int = 0) -> list[list[Read]]:
+def bundles(rows: Sequence[dict[str, Any]], seed: int = 0) -> list[list[Asked]]:
     """What a folder's questions ask of its passages; those of one passage together, so that it is computed once.
 
     A question is asked of the passage that answers it, one that nothing answers of what the search finds first, and
     some of another that was found and does not answer them.
     """
     chance = random.Random(seed)
-    by_passage: dict[str, list[Read]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder).resolve()
-        for number, row in enumerate(rows):
-            (root / f"note{number}.md").write_text(row["text"] + "\n")
+    by_passage: dict[str, list[Asked]] = defaultdict(list)
+    with written(rows) as root:
         for number, row in enumerate(rows):
             for pair in row["qa"]:
                 found = asyncio.run(sentences_about(pair["q"], ToolContext(root=root), most=12))
-                for read in _asked(pair["q"], pair["a"] or "", f"note{number}.md", pages_of(found), chance):
-                    by_passage[read.text].append(read)
-    made: list[list[Read]] = []
-    for reads in by_passage.values():
-        chance.shuffle(reads)
-        made += [reads[k : k + SHARING] for k in range(0, len(reads), SHARING)]
+                for asked in _asked(pair["q"], pair["a"] or "", f"note{number}.md", pages_of(found), chance):
+                    by_passage[asked.text].append(asked)
+    made: list[list[Asked]] = []
+    for same in by_passage.values():
+        chance.shuffle(same)
+        made += [same[k : k + SHARING] for k in range(0, len(same), SHARING)]
     return made
 
 
 def _asked(
     question: str, answer: str, own: str, pages: Sequence[tuple[str, str]], chance: random.Random
-) -> list[Read]:
+) -> list[Asked]:
     saying = [text for source, text in pages if answer and f"file:{own}:" in source and bare(answer) in bare(text)]
     others = [text for source, text in pages if not answer or f"file:{own}:" not in source]
-    found: list[Read] = []
+    found: list[Asked] = []
     if saying:
-        found.append(Read(question, saying[0], answer))
+        found.append(Asked(question, saying[0], answer))
     elif not answer and pages:
-        found.append(Read(question, others.pop(0), UNSAID))
+        found.append(Asked(question, others.pop(0), UNSAID))
     if others and chance.random() < FALSE:
-        found.append(Read(question, chance.choice(others[:2]), UNSAID))
+        found.append(Asked(question, chance.choice(others[:2]), UNSAID))
     return found

@@ -82,15 +82,15 @@ def _reads(folders: Sequence[Sequence[dict[str, Any]]], seed: int, limit: int | 
         if limit is not None and len(found) >= limit:
             break
         for bundle in pages.bundles(folder, seed * 1000 + number):
-            found += [_read(read) for read in bundle]
+            found += [_read(asked) for asked in bundle]
     return found[:limit]
 
 
-def _read(read: pages.Read) -> Task:
-    messages = [*reader_prompt(read.question, read.text), Message(role="assistant", content=read.said)]
-    gold = pages.bare(read.said)
+def _read(asked: pages.Asked) -> Task:
+    messages = [*reader_prompt(asked.question, asked.text), Message(role="assistant", content=asked.said)]
+    gold = pages.bare(asked.said)
     return Task(
-        Example(tuple(dict(m) for m in messages), "reader"), lambda answer: pages.bare(answer) == gold, read.text
+        Example(tuple(dict(m) for m in messages), "reader"), lambda answer: pages.bare(answer) == gold, asked.text
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -32,12 +32,13 @@ def recipe(
     Ctrl-C keeps what is done; the same command goes on. To bring it into use: pointwork models publish.
     """
     from pointwork.training.recipes.making import make
+    from pointwork.training.recipes.roles import Role
     from pointwork.training.recipes.shipping import ship as put
 
-    if role not in ("planner", "worker-small", "reader"):
-        raise UsageError(f"there is no recipe for the role {role!r}; there are planner, worker-small and reader")
+    if role not in get_args(Role):
+        raise UsageError(f"there is no recipe for the role {role!r}; there are {', '.join(get_args(Role))}")
     made = make(
-        role,
+        cast(Role, role),
         folder,
         data=data,
         base=base,
