@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from pointwork.training.loop import Settings, Shuffled
-from pointwork.training.model import LocalModel, Lora
+from pointwork.training.model import LocalModel, Lora, native_bf16
 from pointwork.training.recipes.seal_tools import Figures, Request, SealTools, reward
 from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import sample
@@ -46,8 +46,8 @@ class Recipe:
     sft_steps: int
     lr: float
     steps: int
-    tasks: int = 32
-    trials: int = 8
+    tasks: int
+    trials: int
     longest: int = LONGEST
 
     @property
@@ -86,7 +86,7 @@ def planned(arguments: argparse.Namespace) -> Recipe:
         data, dev, held_out if gpu else held_out[::3], test, made, arguments.folder / f"seed{arguments.seed}",
         arguments.seed, gpu, arguments.rehearse, batch=arguments.batch,
         sft_steps=int(arguments.epochs * (len(dev) + len(made)) / arguments.batch),
-        lr=5e-5 if arguments.full else 5e-4, steps=arguments.steps,
+        lr=5e-5 if arguments.full else 5e-4, steps=arguments.steps, tasks=arguments.tasks, trials=arguments.trials,
     )  # fmt: skip
     if not arguments.rehearse:
         return recipe
@@ -159,6 +159,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--batch", type=int, default=32, help="examples in a supervised step")
     parser.add_argument("--steps", type=int, default=150, help="of GRPO; 0: the supervised start only")
+    parser.add_argument("--tasks", type=int, default=32, help="requests in a step of GRPO")
+    parser.add_argument("--trials", type=int, default=8, help="answers to each")
     parser.add_argument("--full", action="store_true", help="train all weights, not an adapter")
     parser.add_argument("--rehearse", action="store_true")
     arguments = parser.parse_args()
@@ -174,7 +176,9 @@ def main() -> None:
             arguments.json.write_text(json.dumps(report, indent=1))
 
     lora = None if arguments.full else Lora(32, 64)
-    model = LocalModel.load(arguments.model, lora=lora, seed=recipe.seed)
+    # On a CPU that can, an adapter over a bf16 base trains about twice as fast.
+    bf16 = recipe.gpu or (lora is not None and native_bf16())
+    model = LocalModel.load(arguments.model, lora=lora, seed=recipe.seed, bf16=bf16)
     if not supervised(model, recipe):
         return
     note({"sft": recipe.figures(model, recipe.test)})

@@ -147,6 +147,13 @@ def test_clients_of_the_users_own_are_left_alone(store: Store) -> None:
     assert call("planner", "r1") == "mine"
 
 
+def test_a_client_of_the_users_own_counts_as_trained_if_it_has_a_version(store: Store) -> None:
+    models = Models(Settings(), store, {"reader": Answering("v1"), "planner": Answering("")})
+    assert models.trained("reader")
+    assert not models.trained("planner")
+    assert not models.trained("worker-small")  # served by another role's
+
+
 def test_an_adapter_belongs_to_one_model(store: Store) -> None:
     on_vllm(store, "planner", "planner-1-aa")
     found = adapter_for(store, "planner", f"{URL}#m")
