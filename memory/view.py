@@ -23,7 +23,7 @@ Places = NDArray[np.int64]
 LEXICAL, DENSE = 120, 40  # candidates found by words, by meaning
 CANDIDATES, DOCUMENTS = 100, 48  # of them that go on
 SAID = 0.06  # for a text by or about somebody whom the question names and who speaks here
-MEANT = 0.3  # cosine from which a text is a candidate that shares no word with the question
+MEANT = 0.13  # cosine from which a text is a candidate that shares no word with the question
 _TRIES = 4  # times that candidates are looked for anew because some of them were set aside
 HOP_FROM, HOP_MOST = 10, 40  # documents whose mentions are followed, and documents found so
 

@@ -389,5 +389,5 @@ class Router(Versioned):
 
 
 def text_features() -> Embedder:
-    """The default embedding of texts: static, the leading 128 components, unit vectors."""
-    return StaticEmbedder(TEXT_DIMS)
+    """The default embedding of texts: static, of words, the leading 128 components, unit vectors."""
+    return StaticEmbedder(TEXT_DIMS, "words")

@@ -89,7 +89,7 @@ stable = st.one_of(
 
 @functools.cache
 def library() -> Tokenizer:
-    vocabulary: dict[str, int] = _static_table()._row  # pyright: ignore[reportPrivateUsage]
+    vocabulary: dict[str, int] = _static_table("texts")._row  # pyright: ignore[reportPrivateUsage]
     tokenizer = Tokenizer(models.WordPiece(vocab=vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -102,7 +102,7 @@ def library_pieces(texts: list[str]) -> list[list[str]]:
 
 
 def our_pieces(text: str) -> list[str]:
-    return [library().id_to_token(row) or "" for row in _static_table().pieces(text)]
+    return [library().id_to_token(row) or "" for row in _static_table("texts").pieces(text)]
 
 
 def test_its_tokens_are_berts():
@@ -161,9 +161,27 @@ def test_meaning_is_near_without_shared_words():
     assert book @ ticket > book @ soup + 0.2
 
 
+def test_texts_without_anything_in_common_are_far_apart():
+    """The table of texts has no direction that all share, as that of single words has."""
+    some = ["the ferry leaves at nine", "boil onions for soup", "a parser for XML files", "her brother plays chess"]
+    for table, least, most in (("texts", -0.2, 0.25), ("words", -0.2, 1.0)):
+        near = StaticEmbedder(table=table).embed(some)
+        near = (near @ near.T)[np.triu_indices(len(some), 1)]
+        assert least < near.min()
+        assert near.max() < most
+
+
+def test_the_tables_are_told_apart():
+    assert StaticEmbedder(32, "words").version == "static32-1"
+    texts, words = (StaticEmbedder(table=table).embed(["goods wagon"]) for table in ("texts", "words"))
+    assert float((texts @ words.T)[0, 0]) < 0.9
+    with pytest.raises(UsageError, match="texts and words"):
+        StaticEmbedder(table="sentences")  # pyright: ignore[reportArgumentType]
+
+
 def test_leading_components_come_first():
     short, whole = StaticEmbedder(32), StaticEmbedder()
-    assert (short.version, whole.version) == ("static32-1", "static256-1")
+    assert (short.version, whole.version) == ("static32-2", "static256-2")
     vector = whole.embed(["goods wagon"])[0][:32]
     assert short.embed(["goods wagon"])[0] == pytest.approx(vector / np.linalg.norm(vector), abs=1e-5)
 

@@ -1,6 +1,6 @@
 """Texts to vectors, without a model: the seam that every static embedding fits, and two fillings of it.
 
-An ``Embedder`` is deterministic and costs microseconds. ``StaticEmbedder`` knows words by meaning, from a table
+An ``Embedder`` is deterministic and costs microseconds. ``StaticEmbedder`` knows words by meaning, from tables
 distilled from a sentence encoder; ``HashingEmbedder`` knows only which words texts share and needs no table. The
 optional sentence encoder itself (extra ``embed``) lives elsewhere.
 
@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from importlib import resources
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,9 @@ from pointwork.errors import UsageError
 Vectors = npt.NDArray[np.float32]
 
 STATIC_DIMS = 256
-_STATIC_FILE = "static-minilm.npz"
+Table = Literal["texts", "words"]
+# table -> its file, and what changes in the version when it does
+_STATIC: dict[Table, tuple[str, int]] = {"texts": ("static-texts.npz", 2), "words": ("static-minilm.npz", 1)}
 _MAX_PIECES = 100  # characters of a word that BERT's tokeniser looks at; longer ones are unknown
 _LONG = 4096  # word pieces; of a longer text each distinct one is gathered once
 _SHORT, _MANY, _AT_ONCE = 12, 16, 512  # texts of few pieces are added up together, if they are many
@@ -80,27 +82,34 @@ class Embedder(Protocol):
 
 
 class StaticEmbedder:
-    """The mean of its word pieces' vectors: model2vec's distillation of all-MiniLM-L6-v2, 4 bits a number.
+    """The mean of its word pieces' vectors, 4 bits a number.
 
-    The table (29,525 word pieces, principal components first, weighted by how rare a piece is) is package data,
-    read at the first use and then shared by all instances; ``benchmarks/distil_embedding.py`` remakes it. Safe to
-    use from several threads. Unknown characters add nothing; order of words does not count.
+    Two tables of 29,525 word pieces are package data, each read at its first use and then shared by all instances.
+    ``texts`` was learnt so that the mean of a text's pieces is near what all-MiniLM-L6-v2 makes of the whole text:
+    for finding what means the same (``benchmarks/train_embedding.py``; the idea is that of model2vec's tokenlearn,
+    Tulkens and van Dongen, 2024). ``words`` is model2vec's distillation, where each piece went through the encoder
+    by itself, weighted by how rare it is: it keeps more of a text's form, by which a router tells tasks apart
+    (``benchmarks/distil_embedding.py``). In both the leading components hold most. Figures: docs/memory.md.
+    Safe to use from several threads. Unknown characters add nothing; order of words does not count.
 
     Args:
         dims: how many of the leading components to keep, at most 256.
+        table: ``texts`` or ``words``.
 
     Raises:
-        UsageError: ``dims`` is not from 1 to 256.
+        UsageError: ``dims`` is not from 1 to 256, or there is no such table.
     """
 
-    def __init__(self, dims: int = STATIC_DIMS) -> None:
+    def __init__(self, dims: int = STATIC_DIMS, table: Table = "texts") -> None:
         if not 1 <= dims <= STATIC_DIMS:
             raise UsageError(f"the static embedding has 1 to {STATIC_DIMS} dimensions, not {dims}")
-        self._dims = dims
+        if table not in _STATIC:
+            raise UsageError(f"the static embedding has the tables {' and '.join(_STATIC)}, not {table!r}")
+        self._dims, self._table = dims, table
 
     @property
     def version(self) -> str:
-        return f"static{self._dims}-1"
+        return f"static{self._dims}-{_STATIC[self._table][1]}"
 
     @property
     def dims(self) -> int:
@@ -108,7 +117,7 @@ class StaticEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of shape (len(texts), dims), each of length 1, or 0 for a text without known words."""
-        table = _static_table()
+        table = _static_table(self._table)
         vectors = table.totals([table.pieces(text) for text in texts])[:, : self._dims]
         lengths: Vectors = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
         lengths[lengths == 0] = 1.0
@@ -212,8 +221,8 @@ class _StaticTable:
 
 
 @functools.cache
-def _static_table() -> _StaticTable:
-    path = resources.files("pointwork") / "vectors" / _STATIC_FILE
+def _static_table(table: Table) -> _StaticTable:
+    path = resources.files("pointwork") / "vectors" / _STATIC[table][0]
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         vocabulary = bytes(data["vocabulary"]).decode().split("\n")
         return _StaticTable(data["codes"], data["scales"].astype(np.float32), vocabulary)
