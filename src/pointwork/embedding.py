@@ -105,7 +105,8 @@ class StaticEmbedder:
             raise UsageError(f"the static embedding has 1 to {STATIC_DIMS} dimensions, not {dims}")
         if table not in _STATIC:
             raise UsageError(f"the static embedding has the tables {' and '.join(_STATIC)}, not {table!r}")
-        self._dims, self._table = dims, table
+        self._dims = dims
+        self._table: Table = table
 
     @property
     def version(self) -> str:
