@@ -62,7 +62,10 @@ def _asked_column(view: View, at: int | None) -> Column | None:
         if i + 1 < len(words)
         and words[i].text.lower() in ("which", "what")
         and (words[i + 1].text.lower() in _THINGS or words[i + 1].stem in rows)
-        and not any(c.kind == "text" and view.links[c.name].get(i + 1, 0.0) == 1.0 for c in open_columns)
+        # "which name", and "which freight customer" of a table freight, ask for that column
+        and not any(
+            c.kind == "text" and 1.0 in (view.links[c.name].get(i + n) for n in (1, 2)) for c in open_columns
+        )
     ]
     if thing and (named := row_name(view)) is not None and named in open_columns:
         return named

@@ -130,7 +130,8 @@ def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
         s for c in view.info.columns if c != measure and c.distinct == view.info.rows for s in name_stems(c.name)
     }
     match = re.search(r"\b(?:single|one|a|an|the|which|what)\s+(\w+)", view.question.text, re.I)
-    rows_named = any(word.stem in singular for word in view.question.words)
+    kind_of = {i - 1 for i, weight in view.links[asked.name].items() if weight == 1.0}  # a *freight* customer
+    rows_named = any(word.stem in singular for i, word in enumerate(view.question.words) if i not in kind_of)
     return plain and not (rows_named and match)
 
 

@@ -85,6 +85,14 @@ def test_what_a_question_asks_of_a_table(question: str, expected: str, root: Pat
     assert answer(question, root).startswith(expected)
 
 
+def test_what_rows_are_may_stand_before_the_column(tmp_path: Path) -> None:
+    """A *freight* customer is no freight: its rows belong together."""
+    (tmp_path / "freight.csv").write_text("booking,customer,pallets\nF-1,Inn,9\nF-2,Mill,6\nF-3,Mill,5\n")
+    assert answer("Which freight customer has shipped the most pallets?", tmp_path).startswith("Mill")
+    assert answer("Which booking has the most pallets?", tmp_path).startswith("F-1")
+    assert answer("Which freight has the most pallets?", tmp_path).startswith("F-1")
+
+
 @pytest.mark.parametrize(
     "question", ["Write a poem about the sea", "What is 12 times 9?", "Who is the mayor of the town?", ""]
 )
