@@ -143,6 +143,13 @@ def test_the_piece_that_answers(question: str, expected: str, root: Path) -> Non
             {"operation": "difference", "date": "2025-05-03", "other": "2025-09-28 in days"},
         ),
         ("How many metres long is the line?", "612 metres", "", None),
+        ("On which day did we sell the most?", "2024-03-06", "", None),
+        (
+            "On which day of the week did we sell most?",
+            "2024-03-06",
+            "",
+            {"operation": "weekday", "date": "2024-03-06", "other": ""},
+        ),
     ],
 )
 def test_the_last_step_to_what_was_asked(question: str, answer: str, seen: str, arguments: object) -> None:
