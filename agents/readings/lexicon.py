@@ -160,8 +160,13 @@ COUNT = re.compile(r"\b(?:how many|number of|count(?:s|ed)?|how often|how many t
 PERCENT = re.compile(r"\b(?:percent(?:age)?|per\s?cent|%|what share|which share|proportion)\b", re.I)
 AMOUNT = re.compile(r"\bhow much\b", re.I)
 DISTINCT = re.compile(r"\b(?:different|distinct|unique|various|separate)\b", re.I)
+# "Could you tell me how much …?" is no question of yes or no; "Could you check whether …?" is one.
+_POLITE = (
+    r"(?:(?:can|could|would|will)\s+(?:you|someone|somebody|anyone|anybody)|do\s+you\s+(?:happen\s+to\s+)?know)\b"
+    r"(?!.*\b(?:if|whether)\b)"
+)
 EXISTS = re.compile(
-    r"^\W*(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b(?!.*\bor\b)[^?]*\?|"
+    rf"^\W*(?!{_POLITE})(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b(?!.*\bor\b)[^?]*\?|"
     r"\b(?:is|are|was|were) there (?:any|a|an|one|some)\b|\bdo we have (?:any|a|an)\b",
     re.I | re.S,
 )

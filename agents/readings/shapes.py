@@ -166,6 +166,9 @@ def _noun_phrase(view: View, start: int) -> list[int]:
             run and (word.stem in lexicon.FILLER or word.start - view.question.words[i - 1].end > 1)
         ):
             break
+        named = word.text[0].isupper() and moments.unit_of(low) is None  # not "degrees Celsius"
+        if run and named and view.question.words[i - 1].text[0].islower():
+            break  # "how many pallets Hartwell Timber shipped"
         run.append(i)
         if len(run) == 3:
             break

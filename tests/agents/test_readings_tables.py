@@ -79,6 +79,10 @@ def answer(question: str, root: Path) -> str:
         ("How many sales were there in February 2024?", "2"),
         ("Is there a Merino among the sheep in the South pen?", "no"),
         ("When was the sheep Dolly born?", "2022-02-20"),
+        ("Could you tell me the average weight of the Suffolk sheep?", "64.15"),
+        ("Do you know how many pieces of cheese were sold altogether?", "8"),
+        ("Could you tell me how many pieces Mill Farm bought?", "17"),
+        ("Can you check whether there is a Merino among the sheep in the South pen?", "no"),
     ],
 )
 def test_what_a_question_asks_of_a_table(question: str, expected: str, root: Path) -> None:
