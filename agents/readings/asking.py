@@ -70,7 +70,7 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     if thing and (named := row_name(view)) is not None and named in open_columns:
         return named
     dates = [c for c in open_columns if c.kind == "date"]
-    if dates and re.search(r"\bweekday\b|\bday of the week\b", view.question.text, re.I):
+    if dates and view.at(lexicon.WEEKDAY):
         return dates[0]
     scores: dict[str, float] = {}
     for column in open_columns:

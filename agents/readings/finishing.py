@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from pointwork.agents.readings import Reading, moments
+from pointwork.agents.readings import Reading, lexicon, moments
 from pointwork.agents.readings.question import Question
 from pointwork.errors import ToolError
 from pointwork.tools import dates
@@ -27,7 +27,7 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     factor = moments.stated_factor(question)
     if factor is not None:  # "take 3.785 litres to the gallon"
         return moments.by_factor(*factor[:3], answer)
-    if moments.WEEKDAY.search(question) and not _PICKED.search(question) and (day := _date_in(answer)):
+    if _asks_weekday(question) and (day := _date_in(answer)):
         return Reading("date_math", {"operation": "weekday", "date": day, "other": ""}, 1.0)
     asked = moments.asked_unit(question)
     if asked is None:
@@ -38,12 +38,14 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     return Reading("calculate", {"expression": f"{found[0][2]} to {moments.in_parts(question, asked[0])}"}, 1.0)
 
 
-# "On which day did we sell the most?" asks which of the days it was.
-_PICKED = re.compile(
-    r"^(?!.*\b(?:weekday|day\s+of\s+the\s+week)\b).*"
-    r"\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|busiest|best|worst)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+def _asks_weekday(question: str) -> bool:
+    """Of a date its weekday; "On which day did we sell the most?" asks which of the days it was."""
+    if not moments.WEEKDAY.search(question):
+        return False
+    picked = any(word.stem in lexicon.UP | lexicon.DOWN for word in Question(question).words)
+    return not picked or lexicon.WEEKDAY.search(question) is not None
+
+
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4}
 _ROUNDING = re.compile(
     r"\b(?:(?P<n>one|two|three|four|[1-9])\s+(?:decimals?|digits\s+after\s+the\s+(?:decimal\s+)?point)|"

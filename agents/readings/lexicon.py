@@ -160,13 +160,21 @@ COUNT = re.compile(r"\b(?:how many|number of|count(?:s|ed)?|how often|how many t
 PERCENT = re.compile(r"\b(?:percent(?:age)?|per\s?cent|%|what share|which share|proportion)\b", re.I)
 AMOUNT = re.compile(r"\bhow much\b", re.I)
 DISTINCT = re.compile(r"\b(?:different|distinct|unique|various|separate)\b", re.I)
-# "Could you tell me how much …?" is no question of yes or no; "Could you check whether …?" is one.
-_POLITE = (
-    r"(?:(?:can|could|would|will)\s+(?:you|someone|somebody|anyone|anybody)|do\s+you\s+(?:happen\s+to\s+)?know)\b"
-    r"(?!.*\b(?:if|whether)\b)"
+WEEKDAY = re.compile(r"\bweekday\b|\bday\s+of\s+the\s+week\b", re.I)
+# How people lead up to what they ask.
+POLITE = (
+    r"(?:and|so|please|(?:please\s+)?(?:tell|remind)\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|any\s+idea|"
+    r"(?:can|could|would|will)\s+(?:you|anybody|anyone|somebody|someone)\s+(?:please\s+|kindly\s+)?(?:tell\s+(?:me|us)|say|check|(?:find|work)\s+out|look\s+up)|"
+    r"(?:i|we)(?:\s+would|['’]d)\s+(?:like|love|be\s+glad)\s+to\s+(?:know|learn|hear|find\s+out)|"
+    r"(?:i|we)\s+(?:want|need)\s+to\s+(?:know|learn|find\s+out)|(?:i|we)\s+wonder|"
+    r"(?:i['’]m|i\s+am|we['’]re|we\s+are)\s+(?:curious|wondering|trying\s+to\s+find\s+out)(?:\s+to\s+know)?|"
+    r"(?:somebody|someone)\s+(?:asked|asks|wants\s+to\s+know|wanted\s+to\s+know)(?:\s+(?:me|us))?)"
 )
+
+_BE = r"(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b"
+# "Could you tell me how much …?" is no question of yes or no; "Could you check whether …?" is one.
 EXISTS = re.compile(
-    rf"^\W*(?!{_POLITE})(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b(?!.*\bor\b)[^?]*\?|"
+    rf"^\W*(?!{POLITE}\W+(?!if\b|whether\b|{_BE})){_BE}(?!.*\bor\b)[^?]*\?|"
     r"\b(?:is|are|was|were) there (?:any|a|an|one|some)\b|\bdo we have (?:any|a|an)\b",
     re.I | re.S,
 )
@@ -244,16 +252,6 @@ PRICED = re.compile(
 GREETING = (
     r"(?:(?:hello|hi|hey|dear\s+\w+|good\s+(?:morning|afternoon|evening|day)|thanks?|thank\s+you)(?:\s+(?:there|all|again|"
     r"everyone|everybody|team))?\b)"
-)
-
-# How people lead up to what they ask.
-POLITE = (
-    r"(?:and|so|please|(?:please\s+)?(?:tell|remind)\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|any\s+idea|"
-    r"(?:can|could|would|will)\s+you\s+(?:please\s+|kindly\s+)?(?:tell\s+(?:me|us)|say|check|(?:find|work)\s+out|look\s+up)|"
-    r"(?:i|we)(?:\s+would|['’]d)\s+(?:like|love|be\s+glad)\s+to\s+(?:know|learn|hear|find\s+out)|"
-    r"(?:i|we)\s+(?:want|need)\s+to\s+(?:know|learn|find\s+out)|(?:i|we)\s+wonder|"
-    r"(?:i['’]m|i\s+am|we['’]re|we\s+are)\s+(?:curious|wondering|trying\s+to\s+find\s+out)(?:\s+to\s+know)?|"
-    r"(?:somebody|someone)\s+(?:asked|asks|wants\s+to\s+know|wanted\s+to\s+know)(?:\s+(?:me|us))?)"
 )
 
 # Words that ask or fill, and say nothing of what is asked about.

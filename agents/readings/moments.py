@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from pointwork.agents.readings import Reading
+from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
 from pointwork.tools import dates, units
@@ -40,7 +40,7 @@ _BACK = re.compile(
     re.I,
 )
 WEEKDAY = re.compile(
-    r"\b(?:what|which)\s+(?:week)?day\s+(?!of\s+the\s+(?:month|year))|\bweekday\b|\bday\s+of\s+the\s+week\b", re.I
+    rf"\b(?:what|which)\s+(?:week)?day\s+(?!of\s+the\s+(?:month|year))|{lexicon.WEEKDAY.pattern}", re.I
 )
 _LEAP = re.compile(r"\bleap\s+year\b", re.I)
 _LENGTH = re.compile(
