@@ -10,7 +10,7 @@ from pointwork.errors import UsageError
 from pointwork.text import count_tokens_estimate
 from pointwork.tools.spec import Tool
 
-_JOINTS = re.compile(r"[_\-/.:]+|(?<=[a-z0-9])(?=[A-Z])")
+_JOINTS = re.compile(r"[_\-/.:]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _DEEPEST = 4
 MOST_CHARS = 20_000  # of one field
 

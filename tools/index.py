@@ -36,7 +36,8 @@ LIKELY = 1_500
 MOST_ENCODED = 5_000  # with more, the sentence encoder has to be asked for: it reads some hundred tools a second
 MOST_COMPARED = 4
 
-_MEAN = 0.7  # share of what all tools have in common that is taken from a request's vector
+# The share of what all tools have in common that is taken from a request's vector: a sentence encoder's needs less.
+_MEAN, _MEAN_ENCODED = 0.7, 0.3
 _FILES = 0.6  # weight of what a request's file names mean
 _USED = 2.0  # weight of past usage
 
@@ -118,18 +119,22 @@ class ToolIndex:
         for tool in read:
             surface.update(tokenize(f"{tool.words} {tool.description} {tool.parameters}", stem=False))
         self._lexicon = Lexicon(fields, FIELDS, surface, self._embedder, embedder)
+        encoded = not isinstance(self._embedder, StaticEmbedder)
         whole = embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
-        self._common: Floats = whole.mean(axis=0, dtype=np.float32)
-        whole = whole - self._common
-        lengths: Floats = np.sqrt(np.square(whole).sum(axis=1, keepdims=True))
-        self._meaning: Floats = whole / np.maximum(lengths, np.float32(1e-9))
+        common: Floats = whole.mean(axis=0, dtype=np.float32)
+        self._common = np.float32(_MEAN_ENCODED if encoded else _MEAN) * common
+        self._meaning = _unit(whole - common)
         self._named: Floats = embedder.embed([tool.words for tool in read])
+        # a name says little to an encoder and hides what the description says
+        self._told = (
+            _unit(embedder.embed([tool.description or tool.words for tool in read]) - common) if encoded else None
+        )
         self._ranker = Ranker(
             self._lexicon,
             [frozenset(tokens) for tokens in fields["name"]],
             [frozenset(tokens) for tokens in fields["description"]],
             [frozenset((*a, *b)) for a, b in zip(fields["parameters"], fields["results"], strict=True)],
-            encoded=not isinstance(self._embedder, StaticEmbedder),
+            encoded=encoded,
         )
 
     @property
@@ -206,17 +211,24 @@ class ToolIndex:
         return whole
 
     def _centred(self, texts: Sequence[str]) -> Floats:
-        vectors = self._embedder.embed(texts) - np.float32(_MEAN) * self._common
-        lengths: Floats = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-        return vectors / np.maximum(lengths, np.float32(1e-9))
+        return _unit(self._embedder.embed(texts) - self._common)
 
     def _signals(self, texts: Sequence[str], among: Ints | None = None) -> Signals:
         plain, wide = self._lexicon.scores(texts, among)
-        meaning, named = (
-            (self._meaning, self._named) if among is None else (self._meaning[among], self._named[among])
+        vectors, centred = self._embedder.embed(texts), self._centred(texts)
+
+        def cosines(of: Floats, tools: Floats) -> Floats:
+            return of @ (tools if among is None else tools[among]).T
+
+        return Signals(
+            tuple(texts),
+            plain,
+            wide,
+            cosines(centred, self._meaning),
+            cosines(vectors, self._named),
+            None if self._told is None else cosines(centred, self._told),
+            among,
         )
-        vectors = self._embedder.embed(texts)
-        return Signals(tuple(texts), plain, wide, self._centred(texts) @ meaning.T, vectors @ named.T, among)
 
     def learn(
         self, request: str, tools: str | Sequence[str], *, ok: bool = True, run_id: str | None = None
@@ -241,6 +253,11 @@ class ToolIndex:
     def schema_tokens(hits: Sequence[Hit]) -> int:
         """About how many tokens it costs to show hits to a model."""
         return sum(hit.tokens for hit in hits)
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return vectors / np.maximum(lengths, np.float32(1e-9))
 
 
 def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:

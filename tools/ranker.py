@@ -41,7 +41,7 @@ FEATURES = (
 )
 
 # Weights of the loose way.
-MEANING, NAME = 0.7, 0.3
+MEANING, NAME, TOLD = 0.7, 0.3, 0.4
 # Between these shares of a part's words that its best tool covers, strict takes over from loose.
 COVERED_LITTLE, COVERED_WELL = 0.15, 0.3
 
@@ -56,8 +56,8 @@ class Signals:
 
     Attributes:
         texts: T of them.
-        plain, wide, meaning, named: shape (T, tools): words, words with near ones, cosines of the whole tool and
-            of its name.
+        plain, wide, meaning, named, told: shape (T, tools): words, words with near ones, cosines of the whole tool,
+            of its name and, if meaning is an encoder's, of its description alone.
         among: numbers of the tools that these are the signals of; None: all.
     """
 
@@ -66,6 +66,7 @@ class Signals:
     wide: Floats
     meaning: Floats
     named: Floats
+    told: Floats | None = None
     among: Ints | None = None
 
 
@@ -132,6 +133,8 @@ class Ranker:
         total = (
             words + np.float32(MEANING) * _standard(signals.meaning) + np.float32(NAME) * _standard(signals.named)
         )
+        if signals.told is not None:
+            total += np.float32(TOLD) * _standard(signals.told)
         return positive(total)
 
     def firmness(self, signals: Signals) -> float:

@@ -1,8 +1,10 @@
 """Finding tools: what is found, on what it rests, and that anything may be asked."""
 
 import threading
+from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from pointwork.errors import UsageError
 from pointwork.store import Store
 from pointwork.tools import Hit, ToolIndex
 from pointwork.tools import index as index_module
+from pointwork.tools.described import describe
 from pointwork.tools.requests import read_request
 
 
@@ -213,6 +216,38 @@ def test_very_many_tools_are_searched_by_a_closer_look_at_some(monkeypatch: pyte
     asked = "get the tide at the harbour, and translate a text into another language"
     assert {hit.name for hit in index.search(asked, k=2)} == {"getTide", "translateText"}
     assert index.search("Write rows to /x/y.xlsx", k=1)[0].name == "excel_write_to_sheet"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("SEOTool", "SEO Tool"),
+        ("getHTTPHeaders", "get HTTP Headers"),
+        ("listIDs", "list IDs"),
+        ("pdf/to_text", "pdf to text"),
+    ],
+)
+def test_a_name_is_read_as_words(name: str, words: str) -> None:
+    assert describe(named(name)).words == words
+
+
+class Directions:
+    """Stands for a sentence encoder: some texts point to one side, all others to the other."""
+
+    version, dims = "directions", 2
+
+    def __init__(self, *aside: str) -> None:
+        self._aside = frozenset(aside)
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return np.array([(1, 0) if text in self._aside else (0, 1) for text in texts], np.float32)
+
+
+def test_an_encoder_is_asked_what_a_description_means_without_its_name() -> None:
+    asked, about = "is it slippery outside", "Road conditions"
+    tools = [named("vault", "Tall ships"), named("quartz", about), named("heron", "Old maps")]
+    assert ToolIndex(tools, embedder=Directions(asked, about)).search(asked, k=1)[0].name == "quartz"
+    assert ToolIndex(tools, embedder=Directions(asked)).search(asked, k=1)[0].name == "vault"
 
 
 def test_threads_may_search_and_learn_at_once() -> None:
