@@ -82,6 +82,10 @@ def answer(question: str, root: Path) -> str:
         ("Could you tell me the average weight of the Suffolk sheep?", "64.15"),
         ("Do you know how many pieces of cheese were sold altogether?", "8"),
         ("Could you tell me how many pieces Mill Farm bought?", "17"),
+        (
+            "On what weekday did Ann Reed buy 30 pieces?",
+            "2024-03-02",
+        ),  # the day is read, its weekday is found later
         ("Can you check whether there is a Merino among the sheep in the South pen?", "no"),
     ],
 )
@@ -95,6 +99,13 @@ def test_what_rows_are_may_stand_before_the_column(tmp_path: Path) -> None:
     assert answer("Which freight customer has shipped the most pallets?", tmp_path).startswith("Mill")
     assert answer("Which booking has the most pallets?", tmp_path).startswith("F-1")
     assert answer("Which freight has the most pallets?", tmp_path).startswith("F-1")
+
+
+def test_a_name_is_no_part_of_what_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "freight.csv").write_text(
+        "booking,customer,pallets\nF-1,Hartwell Timber,9\nF-2,Mill,6\nF-3,Hartwell Timber,5\n"
+    )
+    assert answer("Could you tell me how many pallets Hartwell Timber shipped?", tmp_path).startswith("14")
 
 
 @pytest.mark.parametrize(
