@@ -161,10 +161,12 @@ PERCENT = re.compile(r"\b(?:percent(?:age)?|per\s?cent|%|what share|which share|
 AMOUNT = re.compile(r"\bhow much\b", re.I)
 DISTINCT = re.compile(r"\b(?:different|distinct|unique|various|separate)\b", re.I)
 WEEKDAY = re.compile(r"\bweekday\b|\bday\s+of\s+the\s+week\b", re.I)
+_YOU = r"(?:can|could|would|will)\s+(?:you|anybody|anyone|somebody|someone)"
 # How people lead up to what they ask.
 POLITE = (
-    r"(?:and|so|please|(?:please\s+)?(?:tell|remind)\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|do\s+you\s+know|any\s+idea|"
-    r"(?:can|could|would|will)\s+(?:you|anybody|anyone|somebody|someone)\s+(?:please\s+|kindly\s+)?(?:tell\s+(?:me|us)|say|check|(?:find|work)\s+out|look\s+up)|"
+    r"(?:and|so|please|(?:please\s+)?(?:tell|remind)\s+(?:me|us)|(?:find|work)\s+out|check|look\s+up|"
+    r"do\s+you\s+(?:happen\s+to\s+)?know|any\s+idea|"
+    rf"{_YOU}\s+(?:please\s+|kindly\s+)?(?:tell\s+(?:me|us)|say|check|(?:find|work)\s+out|look\s+up)|"
     r"(?:i|we)(?:\s+would|['’]d)\s+(?:like|love|be\s+glad)\s+to\s+(?:know|learn|hear|find\s+out)|"
     r"(?:i|we)\s+(?:want|need)\s+to\s+(?:know|learn|find\s+out)|(?:i|we)\s+wonder|"
     r"(?:i['’]m|i\s+am|we['’]re|we\s+are)\s+(?:curious|wondering|trying\s+to\s+find\s+out)(?:\s+to\s+know)?|"
@@ -172,9 +174,10 @@ POLITE = (
 )
 
 _BE = r"(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b"
-# "Could you tell me how much …?" is no question of yes or no; "Could you check whether …?" is one.
+# "Could you give me …?" and "Do you know how much …?" are no questions of yes or no, "Could you check whether …?" is.
 EXISTS = re.compile(
-    rf"^\W*(?!{POLITE}\W+(?!if\b|whether\b|{_BE})){_BE}(?!.*\bor\b)[^?]*\?|"
+    rf"^\W*(?:(?={POLITE}\W+(?:if\b|whether\b|{_BE}))|(?!{POLITE}\W|{_YOU}\b(?!.*\b(?:if|whether)\b)))"
+    rf"{_BE}(?!.*\bor\b)[^?]*\?|"
     r"\b(?:is|are|was|were) there (?:any|a|an|one|some)\b|\bdo we have (?:any|a|an)\b",
     re.I | re.S,
 )

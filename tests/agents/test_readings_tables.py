@@ -82,6 +82,11 @@ def answer(question: str, root: Path) -> str:
         ("Could you tell me the average weight of the Suffolk sheep?", "64.15"),
         ("Do you know how many pieces of cheese were sold altogether?", "8"),
         ("Could you tell me how many pieces Mill Farm bought?", "17"),
+        ("Do you happen to know how many pieces of cheese were sold altogether?", "8"),
+        ("Could you give me the average weight of the Suffolk sheep?", "64.15"),
+        ("Could you please list the average weight of the Suffolk sheep?", "64.15"),
+        ("Could you tell me was the sheep Dolly sold?", "yes"),
+        ("Could you see whether there is a Merino among the sheep in the South pen?", "no"),
         (
             "On what weekday did Ann Reed buy 30 pieces?",
             "2024-03-02",
