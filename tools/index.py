@@ -199,7 +199,7 @@ class ToolIndex:
         # the words of all parts stand in the whole; adding them part by part would only cost time
         rough = positive(self._lexicon.plain([" ".join(texts[:1] + texts[len(texts) - 1 :])])[0])
         for text in texts[:MOST_COMPARED]:
-            meaning = self._meaning @ self._centred([text])[0]
+            meaning = self._meaning @ _unit(self._embedder.embed([text]) - self._common)[0]
             rough = np.maximum(rough, meaning * np.float32(1 / max(float(meaning.max()), 1e-9)))
         return np.sort(np.argpartition(-rough, LIKELY)[:LIKELY]).astype(np.int32)
 
@@ -210,12 +210,10 @@ class ToolIndex:
         whole[among] = scores
         return whole
 
-    def _centred(self, texts: Sequence[str]) -> Floats:
-        return _unit(self._embedder.embed(texts) - self._common)
-
     def _signals(self, texts: Sequence[str], among: Ints | None = None) -> Signals:
         plain, wide = self._lexicon.scores(texts, among)
-        vectors, centred = self._embedder.embed(texts), self._centred(texts)
+        vectors = self._embedder.embed(texts)
+        centred = _unit(vectors - self._common)
 
         def cosines(of: Floats, tools: Floats) -> Floats:
             return of @ (tools if among is None else tools[among]).T
