@@ -174,7 +174,7 @@ POLITE = (
 )
 
 _BE = r"(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\b"
-# "Could you give me …?" and "Do you know how much …?" are no questions of yes or no, "Could you check whether …?" is.
+# "Could you give me …?", "Do you know how much …?" are no questions of yes or no, "Could you check whether …?" is.
 EXISTS = re.compile(
     rf"^\W*(?:(?={POLITE}\W+(?:if\b|whether\b|{_BE}))|(?!{POLITE}\W|{_YOU}\b(?!.*\b(?:if|whether)\b)))"
     rf"{_BE}(?!.*\bor\b)[^?]*\?|"
