@@ -35,6 +35,7 @@ FEW_DIMS = 64
 LIKELY = 1_500
 MOST_ENCODED = 5_000  # with more, the sentence encoder has to be asked for: it reads some hundred tools a second
 MOST_COMPARED = 4
+_UNLIKELY = np.float32(-1e9)  # the score of what was not looked at closely
 
 # The share of what all tools have in common that is taken from a request's vector: a sentence encoder's needs less.
 _MEAN, _MEAN_ENCODED = 0.7, 0.3
@@ -174,7 +175,8 @@ class ToolIndex:
                 places = np.fromiter(used, np.intp)
                 scores[places] += _USED * np.fromiter(used.values(), np.float32)
         k = min(k, len(self._names))
-        best = np.argpartition(-scores, k - 1)[:k]
+        best = np.flatnonzero(scores > _UNLIKELY) if k <= LIKELY else np.arange(len(scores))
+        best = best[np.argpartition(-scores[best], k - 1)[:k]]
         best = best[np.argsort(-scores[best], kind="stable")]
         top = max(1.0, float(scores[best[0]]))
         return [
@@ -198,15 +200,17 @@ class ToolIndex:
             return None
         # the words of all parts stand in the whole; adding them part by part would only cost time
         rough = positive(self._lexicon.plain([" ".join(texts[:1] + texts[len(texts) - 1 :])])[0])
-        for text in texts[:MOST_COMPARED]:
-            meaning = self._meaning @ _unit(self._embedder.embed([text]) - self._common)[0]
+        asked = _unit(self._embedder.embed(texts[:MOST_COMPARED]) - self._common)
+        # all texts at once: reading the tools' vectors is what takes the time
+        for meaning in np.ascontiguousarray((self._meaning @ asked.T).T):
             rough = np.maximum(rough, meaning * np.float32(1 / max(float(meaning.max()), 1e-9)))
-        return np.sort(np.argpartition(-rough, LIKELY)[:LIKELY]).astype(np.int32)
+        limit = np.partition(rough, -LIKELY)[-LIKELY]
+        return np.flatnonzero(rough >= limit)[: 2 * LIKELY].astype(np.int32)
 
     def _spread(self, scores: Floats, among: Ints | None) -> Floats:
         if among is None:
             return scores
-        whole = np.full(len(self._names), -1e9, np.float32)
+        whole = np.full(len(self._names), _UNLIKELY, np.float32)
         whole[among] = scores
         return whole
 

@@ -27,6 +27,7 @@ NEIGHBOURS = 6
 NEAR_WEIGHT = 0.4
 MOST_WORDS = 12_000  # of the vocabulary, most frequent first, that may stand for another
 _CACHE = 20_000
+_COMMON = 12  # times as many documents as are asked for
 _NOWHERE = (np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
@@ -112,18 +113,16 @@ class Lexicon:
         counts = [Counter(tokenize(text, stem=False)) for text in texts]
         words = list({word: None for count in counts for word in count})
         self._find_near(words)
-        places: Ints | None = None
-        size = self.size
+        size, places = self.size, np.zeros(0, np.int32)
         if among is not None:
-            places = np.full(self.size, -1, np.int32)
-            places[among] = np.arange(len(among), dtype=np.int32)
-            size = len(among)
+            size, places = len(among), np.full(self.size, -1, np.int32)
+            places[among] = np.arange(size, dtype=np.int32)
         plain = np.zeros((len(texts), size), np.float32)
         wide = np.zeros((len(texts), size), np.float32)
         best = np.zeros(size, np.float32)
         for word in words:
             stem = (tokenize(word) or [word])[0]
-            own = self._posting(stem, places)
+            own = self._posting(stem, among, places)
             rows = [(row, np.float32(min(2, count[word]))) for row, count in enumerate(counts) if word in count]
             for row, times in rows:
                 plain[row, own[0]] += times * own[1]
@@ -137,22 +136,25 @@ class Lexicon:
             for token, share in near:
                 if stem in self._idf:  # a common word is not made rare by the company it keeps
                     share *= min(1.0, self._idf[stem] / self._idf[token])
-                docs, scores = self._posting(token, places)
+                docs, scores = self._posting(token, among, places)
                 best[docs] = np.maximum(best[docs], np.float32(share) * scores)
             for row, times in rows:
                 wide[row] += times * best
         return plain, wide
 
-    def _posting(self, token: str, places: Ints | None) -> tuple[Ints, Floats]:
+    def _posting(self, token: str, among: Ints | None, places: Ints) -> tuple[Ints, Floats]:
         """Documents that have a token, and its scores; renumbered if only some are asked for."""
         posting = self._postings.get(token)
-        if posting is None:
-            return _NOWHERE
-        if places is None:
-            return posting
-        docs = places[posting[0]]
-        there = docs >= 0
-        return docs[there], posting[1][there]
+        if posting is None or among is None:
+            return posting or _NOWHERE
+        docs, scores = posting
+        if len(docs) > _COMMON * len(among):  # a common word: look the few up in the many
+            rows = np.searchsorted(docs, among)
+            there = (docs.take(rows, mode="clip") == among).nonzero()[0]
+            return there.astype(np.int32), scores[rows[there]]
+        rows = places.take(docs)
+        there = (rows >= 0).nonzero()[0]
+        return rows[there], scores[there]
 
     def _find_near(self, words: Sequence[str]) -> None:
         missing = [word for word in words if word not in self._near]
