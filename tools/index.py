@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
-from pointwork.embedding import Embedder, StaticEmbedder, default_embedder
+from pointwork.embedding import Embedder, StaticEmbedder, default_embedder, unit
 from pointwork.errors import UsageError
 from pointwork.sentences import encoder
 from pointwork.store import Store, open_store
@@ -124,11 +124,11 @@ class ToolIndex:
         whole = embedder.embed([f"{tool.words}. {tool.description}" for tool in read])
         common: Floats = whole.mean(axis=0, dtype=np.float32)
         self._common = np.float32(_MEAN_ENCODED if encoded else _MEAN) * common
-        self._meaning = _unit(whole - common)
+        self._meaning = unit(whole - common)
         self._named: Floats = embedder.embed([tool.words for tool in read])
         # a name says little to an encoder and hides what the description says
         self._told = (
-            _unit(embedder.embed([tool.description or tool.words for tool in read]) - common) if encoded else None
+            unit(embedder.embed([tool.description or tool.words for tool in read]) - common) if encoded else None
         )
         self._ranker = Ranker(
             self._lexicon,
@@ -200,7 +200,7 @@ class ToolIndex:
             return None
         # the words of all parts stand in the whole; adding them part by part would only cost time
         rough = positive(self._lexicon.plain([" ".join(texts[:1] + texts[len(texts) - 1 :])])[0])
-        asked = _unit(self._embedder.embed(texts[:MOST_COMPARED]) - self._common)
+        asked = unit(self._embedder.embed(texts[:MOST_COMPARED]) - self._common)
         # all texts at once: reading the tools' vectors is what takes the time
         for meaning in np.ascontiguousarray((self._meaning @ asked.T).T):
             rough = np.maximum(rough, meaning * np.float32(1 / max(float(meaning.max()), 1e-9)))
@@ -217,7 +217,7 @@ class ToolIndex:
     def _signals(self, texts: Sequence[str], among: Ints | None = None) -> Signals:
         plain, wide = self._lexicon.scores(texts, among)
         vectors = self._embedder.embed(texts)
-        centred = _unit(vectors - self._common)
+        centred = unit(vectors - self._common)
 
         def cosines(of: Floats, tools: Floats) -> Floats:
             return of @ (tools if among is None else tools[among]).T
@@ -255,11 +255,6 @@ class ToolIndex:
     def schema_tokens(hits: Sequence[Hit]) -> int:
         """About how many tokens it costs to show hits to a model."""
         return sum(hit.tokens for hit in hits)
-
-
-def _unit(vectors: Floats) -> Floats:
-    lengths: Floats = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-    return vectors / np.maximum(lengths, np.float32(1e-9))
 
 
 def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import delete, select
 
-from pointwork.embedding import Embedder
+from pointwork.embedding import Embedder, unit
 from pointwork.store import Store
 from pointwork.store.tables import tool_usage
 from pointwork.text import tokenize
@@ -88,7 +88,7 @@ class Usage:
             return {}
         if len(self._norms) < len(self._tools):
             self._refresh()
-        vector = _unit(self._embedder.embed([request]) - self._mean)[0]
+        vector = unit(self._embedder.embed([request]) - self._mean)[0]
         like = np.float32(_MEANING) * (self._centred @ vector) + np.float32(1 - _MEANING) * self._shared(request)
         near = np.argpartition(-like, NEAREST)[:NEAREST] if len(like) > NEAREST else np.arange(len(like))
         by_tool: dict[int, list[float]] = defaultdict(list)
@@ -109,7 +109,7 @@ class Usage:
         new = self._texts[len(self._vectors) :]
         self._vectors = np.concatenate([self._vectors, self._embedder.embed(new)])
         self._mean = (np.float32(_COMMON) * self._vectors.mean(axis=0)).astype(np.float32)
-        self._centred = _unit(self._vectors - self._mean)
+        self._centred = unit(self._vectors - self._mean)
         places: dict[str, list[int]] = defaultdict(list)
         for number, text in enumerate(self._texts):
             for token in set(tokenize(text)):
@@ -148,7 +148,3 @@ def remember(store: Store, request: str, tools: Sequence[str], run_id: str | Non
     rows = [{"run_id": run_id, "request": request, "tool": t, "ok": True, "created": now} for t in fresh]
     if rows:
         store.append(tool_usage, *rows)
-
-
-def _unit(vectors: Floats) -> Floats:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -120,9 +120,13 @@ class StaticEmbedder:
         """Vectors of shape (len(texts), dims), each of length 1, or 0 for a text without known words."""
         table = _static_table(self._table)
         vectors = table.totals([table.pieces(text) for text in texts])[:, : self._dims]
-        lengths: Vectors = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-        lengths[lengths == 0] = 1.0
-        return vectors / lengths
+        return unit(vectors)
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Each row at length 1; rows of nothing stay 0."""
+    lengths: Vectors = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return vectors / np.maximum(lengths, np.float32(1e-9))
 
 
 class _StaticTable:

@@ -11,7 +11,6 @@ from hypothesis.extra import numpy as hnp
 from pointwork.embedding import HashingEmbedder
 from pointwork.errors import UsageError
 from pointwork.router.features import SHAPE, STATE, Features, as_features, shape_of
-from pointwork.router.router import text_features
 
 
 @given(st.text(), hnp.arrays(np.float64, (3, STATE), elements=st.floats(0, 1)))
@@ -63,8 +62,3 @@ def test_hostile_texts_take_no_long_time(text: str):
 def test_features_must_be_finite():
     with pytest.raises(UsageError, match="finite"):
         as_features([1.0, np.inf])
-
-
-def test_the_router_reads_texts_by_the_table_of_words():
-    # by the table of texts, which is the default elsewhere, it routes worse (docs/memory.md)
-    assert text_features().version == "static128-1"

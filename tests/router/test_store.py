@@ -304,6 +304,15 @@ def test_new_text_features_learn_from_the_logged_texts(url: str):
     np.testing.assert_allclose(mine, yours, atol=1e-9)
 
 
+def test_texts_are_read_by_the_table_of_words(url: str):
+    # by the table of texts, which is the default elsewhere, it routes worse (docs/memory.md)
+    router = opened(url)
+    router.decide("a text")
+    flush(router)
+    rows = Store(url).rows(select(tables.decisions.c.features_version))
+    assert [row["features_version"] for row in rows] == ["static128-1+shape1"]
+
+
 def test_another_ridge_is_taken_over(url: str):
     router = opened(url)
     live(router, 20)
