@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from pointwork.agents.composing import compose
 from pointwork.agents.describing import Steps
-from pointwork.agents.plan import MAX_SUBTASKS, Subtask
+from pointwork.agents.plan import MAX_SUBTASKS, REFERENCE, Subtask
 from pointwork.agents.readings import moments
+from pointwork.agents.readings.expressions import expression_of
 
 _ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+(?=[A-Z\"'(])|;\s+|\n+")
@@ -99,7 +100,7 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it
             text, filled = _BACK_VALUE.subn(f"{{s{number - 1}}}", part, count=1)
-            if filled and not _named(part) and (name := _named(parts[number - 2])):
+            if filled and not _named(part) and not _computed(text) and (name := _named(parts[number - 2])):
                 text = f"{text.rstrip('?. ')} ({name})?"  # of whom or what the answer was goes on
             if not filled:
                 text = _OWNS.sub(f"{{s{number - 1}}}'s", part, count=1)
@@ -136,6 +137,12 @@ _VALUE_ASKED = re.compile(
     r"\W*(?:when|how\s+\w+|at\s+what\s+time|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
 )
 _PERSONAL = re.compile(r"\b(?:he|she|it|they)\b", re.IGNORECASE)
+
+
+def _computed(text: str) -> bool:
+    """Whether a step with an answer in it is a sum already, which a name would only disturb."""
+    dated = moments.readings(REFERENCE.sub("2024-03-05", text))
+    return bool(dated and dated[0].score >= 1.0 or expression_of(REFERENCE.sub("12", text)))
 
 
 def _named(part: str) -> str:

@@ -39,6 +39,10 @@ def test_one_thing_stays_one_thing(task: str) -> None:
         ("1. Add 2 and 3\n2. Multiply that by 4\n3. Say hello", ["Add 2 and 3", "Multiply {s1} by 4", "Say hello"]),
         ("The van seats 9. How many vans for 30 people? What is 2+2?",
          ["The van seats 9. How many vans for 30 people?", "What is 2+2?"]),
+        ("Find what the Heron weighs. How many crates hold that?",
+         ["Find what the Heron weighs.", "How many crates hold {s1} (the Heron)?"]),
+        ("Look up when the Heron was surveyed. What date is 20 months after that?",
+         ["Look up when the Heron was surveyed.", "What date is 20 months after {s1}?"]),
     ],
 )  # fmt: skip
 def test_parts_are_cut_and_linked(task: str, expected: list[str]) -> None:
