@@ -67,7 +67,7 @@ async def work(job: Job) -> Attempt:
     reader = job.read if prepared.pages and job.sure <= 0 else None
     if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and reader is None:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
-    attempt = Attempt(evidence=list(prepared.context) if prepared.call is None else [])
+    attempt = Attempt(evidence=list(prepared.context if prepared.call is None else prepared.told))
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools

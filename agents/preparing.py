@@ -11,7 +11,7 @@ from typing import Any
 from pointwork.agents import examples
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.quoting import besides, sentences_about
-from pointwork.agents.readings import Reading, measured, moments, problems, tables
+from pointwork.agents.readings import Reading, bridging, measured, moments, problems, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asks_words
@@ -47,6 +47,9 @@ _REMEMBERS = re.compile(
 
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
+
+# By so much more of it a sentence and a table have to account for than the table alone.
+GAINED = 0.1
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
@@ -129,17 +132,34 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     if root is None:
         return []
     known = await readable_tables(context)
+    return await asyncio.to_thread(_readings, text, root, known)
 
-    def read() -> list[Reading]:
-        return tables.readings(
-            text,
-            known,
-            lambda info, column: texts_of(root, info, column),
-            lambda info, column: years_of(root, info, column),
-        )
 
+def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:
+    found = tables.readings(
+        text,
+        known,
+        lambda info, column: texts_of(root, info, column),
+        lambda info, column: years_of(root, info, column),
+    )
     asked = moments.asked_unit(text)
-    return sorted((_in_unit(reading, asked) for reading in await asyncio.to_thread(read)), key=lambda r: -r.score)
+    return sorted((_in_unit(reading, asked) for reading in found), key=lambda r: -r.score)
+
+
+async def _bridged(text: str, context: ToolContext, direct: Sequence[Reading]) -> bridging.Bridge | None:
+    """A reading as a query about what a document tells of, where it accounts for more than one without."""
+    least = (direct[0].score if direct else 0.0) + GAINED
+    root, known = context.root, await readable_tables(context)
+    if root is None or not known or least > 1.0:
+        return None
+    found = await sentences_about(text, context, bridging.SENTENCES)
+
+    def read() -> bridging.Bridge | None:
+        forms = bridging.forms_of(v for info in known for c in info.columns for v in texts_of(root, info, c))
+        return bridging.bridged(text, found, forms, known, lambda asked: _readings(asked, root, known))
+
+    bridge = await asyncio.to_thread(read)
+    return bridge if bridge is not None and bridge.reading.score >= least else None
 
 
 def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
@@ -152,6 +172,8 @@ def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
 
 async def fits_tables(text: str, context: ToolContext) -> float:
     read = await read_tables(text, context)
+    if bridge := await _bridged(text, context, read):
+        return min(0.95, 0.55 + 0.5 * bridge.reading.score)
     if not read:
         return 0.0
     best = read[0]
@@ -175,8 +197,11 @@ def _described(table: TableInfo) -> str:
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
     read = await read_tables(text, context)
     asked = await _asked_table(text, context)
-    if read and read[0].score >= CLEAR:
-        best = read[0]
+    bridge = await _bridged(text, context, read)
+    if bridge is not None:
+        asked = replace(asked, told=((bridge.sentence.source, bridge.sentence.told),))
+    best = bridge.reading if bridge is not None else read[0] if read else None
+    if best is not None and best.score >= CLEAR:
         call = (best.tool, best.arguments)
         return replace(asked, call=call, sure=best.score, cell=best.cell, yes_no=best.yes_no, unit=_unit_of(best))
     return asked

@@ -62,6 +62,11 @@ class Sentence:
     score: float = 0.0
     subject: str = ""
 
+    @property
+    def told(self) -> str:
+        """The text, behind the one that names whom it speaks of."""
+        return f"{self.subject} {self.text}".strip()
+
 
 def sentences(passage: Passage) -> list[Sentence]:
     """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""
@@ -113,11 +118,11 @@ def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], floa
     surface = {word.stem: word.text.lower() for word in asked.words if word.stem in words}
     scored: list[Sentence] = []
     for sentence, alike in zip(everything, meaning, strict=True):
-        own = _likeness(surface, sentence.text)
-        near = _likeness(surface, f"{sentence.before} {sentence.after}")
+        own = likeness(surface, sentence.text)
+        near = likeness(surface, f"{sentence.before} {sentence.after}")
         place = f"{sentence.passage.heading} {re.sub(r'[^A-Za-z0-9]+', ' ', sentence.passage.path)}"
-        head = _likeness(surface, place)
-        told = _likeness(surface, sentence.subject)
+        head = likeness(surface, place)
+        told = likeness(surface, sentence.subject)
         share = sum(weights[w] * max(own[w], SUBJECT * told[w], HEADING * head[w], NEAR * near[w]) for w in weights)
         score = share / total + MEANING * max(0.0, float(alike))
         scored.append(replace(sentence, score=score))
@@ -145,7 +150,7 @@ def word_vector(word: str) -> npt.NDArray[np.float32]:
     return found
 
 
-def _likeness(asked: Mapping[str, str], text: str) -> dict[str, float]:
+def likeness(asked: Mapping[str, str], text: str) -> dict[str, float]:
     """Of each asked word (stem → as written), how well a text holds it: itself 1, its family .8, its like less."""
     found = dict.fromkeys(asked, 0.0)
     words = [w for w in re.findall(r"[^\W\d_]+|\d+", text.lower()) if w not in STOP_WORDS]
