@@ -10,7 +10,7 @@ Steps = list[tuple[str, tuple[int, ...]]]
 """Texts of steps with the numbers (from 1) of the steps they need; ``{s1}`` stands for an answer."""
 
 _FOREMOST = re.compile(
-    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?P<rel>with|that\s+has|that\s+had|who\s+has|who\s+had|that|who|which)\s+(?P<x>[^?.;,]{0,120}?"
+    r"\bthe\s+(?P<noun>[a-z]+(?:\s+[a-z]+)?)\s+(?P<rel>with|(?:that|who)(?:\s+has|\s+had|['’]s)|that|who|which)\s+(?P<x>[^?.;,]{0,120}?"
     r"\b(?:most|fewest|highest|lowest|longest|shortest|largest|smallest|biggest|oldest|youngest|heaviest|earliest|latest|"
     r"least|greatest|cheapest|dearest|best|worst)\b(?:\s+(?!is|was|are|were|has|have|had|does|did|can|cost|weigh|teach|live|take|need)[\w-]+){0,3})",
     re.IGNORECASE,
@@ -25,6 +25,8 @@ def _foremost(text: str) -> Steps | None:
     if re.match(r"\W*(?:which|who|what)\s+(?:is|was|are|were)\s+$", text[: match.start()], re.IGNORECASE):
         return None  # that is the question itself
     relation = {"with": "has"}.get(match["rel"].lower(), match["rel"].split()[-1] if " " in match["rel"] else "")
+    if match["rel"][-2:-1] in ("'", "’"):
+        relation = "has" if re.match(r"(?:been|got|had)\b", match["x"], re.IGNORECASE) else "is"
     asked = f"Which {match['noun']} {relation} {match['x'].strip()}?"
     rest = f"{text[: match.start()]}{{s1}}{text[match.end() :]}"
     return [(re.sub(r"\s+", " ", asked), ()), (rest, (1,))]

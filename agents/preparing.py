@@ -18,7 +18,7 @@ from pointwork.agents.readings.wanting import asks_words
 from pointwork.agents.spec import WHOLLY, Example, Prepared, asked_words
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, builtin_tools
-from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, years_of
+from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, widened, years_of
 from pointwork.tools.table_loading import Source
 
 # Tables whose columns are shown; only the best, if it fits this many times better than the next.
@@ -132,7 +132,13 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     if root is None:
         return []
     known = await readable_tables(context)
-    return await asyncio.to_thread(_readings, text, root, known)
+    found = await asyncio.to_thread(_readings, text, root, known)
+    if found and found[0].score >= 1 - GAINED:
+        return found
+    # what stands in the rows that a table's keys stand for counts too, where without it less is accounted for
+    wide = await asyncio.to_thread(lambda: _readings(text, root, widened(root)))
+    least = (found[0].score if found else 0.0) + GAINED
+    return [*(reading for reading in wide[:1] if reading.score >= least), *found]
 
 
 def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:

@@ -4,8 +4,8 @@
     python benchmarks/embedding_corpus.py …                 # general English, one text a line
     python benchmarks/train_embedding.py --texts corpus.txt --cache vectors.npz
 
-Half an hour on two cores with bfloat16 products, an hour without (468,253 texts, 120 a second), nearly all of it the
-encoder's; with ``--cache`` an interrupted run goes on, and other texts cost only themselves.
+Half an hour on two cores with bfloat16 products, an hour without (468,253 texts, 120 a second), nearly all of it
+the encoder's; with ``--cache`` an interrupted run goes on, and other texts cost only themselves.
 
 Each word piece's vector is learnt so that the mean of a text's pieces points where the encoder's vector of the
 whole text does (cosine), and so that texts are as near to each other (squared difference of their cosines within a

@@ -12,7 +12,7 @@ from pointwork.errors import ToolError
 from pointwork.tools import paths
 from pointwork.tools.duck import Database, open_database
 from pointwork.tools.paths import Entry
-from pointwork.tools.references import referring
+from pointwork.tools.references import referring, wider
 from pointwork.tools.table_info import CODE, DIGITS, Column, TableInfo
 from pointwork.tools.table_loading import (
     SUFFIXES,
@@ -54,6 +54,14 @@ def catalog(root: Path) -> list[TableInfo]:
         while len(_linked) > 16:
             _linked.popitem(last=False)
     return list(found)
+
+
+def widened(root: Path) -> list[TableInfo]:
+    """The tables that hold keys of others, with the columns of those rows: a hire with its costume's period."""
+    root = root.resolve()
+    known = {info.name: info for info in catalog(root)}
+    sources = [wider(info, known) for info in known.values() if not info.problem]
+    return [info for source in sources if source and not (info := _described(root, source)).problem]
 
 
 def _referring(root: Path, tables: list[TableInfo]) -> list[TableInfo]:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from datetime import time as clock
@@ -29,7 +30,7 @@ SECONDS = 10.0
 """Longest that one query runs."""
 
 MEMORY_MB = 512
-_KEPT = 6  # databases that stay loaded
+_KEPT = 12  # databases that stay loaded
 
 _BEFORE = {
     "autoinstall_known_extensions": "false",
@@ -67,10 +68,10 @@ class Database:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=dict(_BEFORE))
-        others = [reference.to for source in sources for reference in source.references]
-        for source in {source.name: source for source in (*others, *sources)}.values():
+        needed = _with_others(sources)
+        for source in needed:
             self._load(root, source)
-        for source in sources:
+        for source in needed:
             if source.references:
                 self._join(source)
         self._connection.execute("SET enable_external_access = false")
@@ -147,6 +148,17 @@ class Database:
             stop.cancel()
             cursor.close()
         return Rows(columns, [[plain(cell) for cell in row] for row in found[:limit]], len(found) > limit)
+
+
+def _with_others(sources: Sequence[Source]) -> list[Source]:
+    """Sources behind those that they refer to, each table once; of two ways to show it the outermost's."""
+    found = {source.name: source for source in sources}
+    others: dict[str, Source] = {}
+    for source in sources:
+        for other in _with_others([reference.to for reference in source.references]):
+            if other.name not in found and (other.references or other.name not in others):
+                others[other.name] = other
+    return [*others.values(), *found.values()]
 
 
 def _clean(error: Exception, folder: str = "") -> str:

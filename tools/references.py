@@ -4,17 +4,20 @@ A table is then shown with one column more, ``guide_name``, so that whoever asks
 number, and may ask by name.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pointwork.text import tokenize
 from pointwork.tools.duck import open_database
 from pointwork.tools.table_info import Column, TableInfo, holds_times
-from pointwork.tools.table_loading import Reference, quote_name
+from pointwork.tools.table_loading import Reference, Source, quote_name
 
 MOST = 3
 """References of one table that are shown."""
+
+MOST_WIDER = 40
+"""Columns of other tables that a table is shown with at most."""
 
 _ROWS = 20_000  # of a table that is referred to; of larger ones the keys are not compared
 _KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
@@ -50,6 +53,30 @@ def referring(root: Path, tables: Sequence[TableInfo]) -> dict[str, tuple[Refere
                 made.setdefault(table.name, []).append(reference)
                 taken.add(reference.name.lower())
     return {name: tuple(found[:MOST]) for name, found in made.items()}
+
+
+def wider(info: TableInfo, tables: Mapping[str, TableInfo]) -> Source | None:
+    """A table with all that stands in the rows of others that its keys stand for; None: it has no keys.
+
+    Args:
+        info: the table.
+        tables: by name.
+    """
+    taken = {column.name.lower() for column in info.columns}
+    more: list[Reference] = []
+    for reference in info.source.references:
+        other = tables.get(reference.to.name)
+        if other is None or other.problem or other.name == info.name:
+            continue
+        begin = reference.name.removesuffix(reference.shown)
+        for column in other.columns:
+            name = f"{begin}{column.name}"
+            if column.name not in (reference.key, reference.shown) and name.lower() not in taken:
+                more.append(Reference(reference.column, other.source, reference.key, column.name, name))
+                taken.add(name.lower())
+    if not more or info.rows > _ROWS:
+        return None
+    return replace(info.source, references=(*info.source.references, *more[:MOST_WIDER]))
 
 
 def _keys(root: Path, table: TableInfo) -> Keys | None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from pydantic import BeforeValidator
 
 from pointwork.errors import ToolError
 from pointwork.tools import paths
-from pointwork.tools.catalog import Column, TableInfo, arguments_schema, catalog
+from pointwork.tools.catalog import Column, TableInfo, arguments_schema, catalog, widened
 from pointwork.tools.duck import Database, Rows, open_database, run_foreign
 from pointwork.tools.files import clamp
 from pointwork.tools.spec import ToolContext, ToolResult, tool
@@ -136,6 +137,15 @@ def _readable(info: TableInfo) -> TableInfo:
     return info
 
 
+def _with_columns(root: Path, info: TableInfo, asked: Sequence[str]) -> TableInfo:
+    """The table with the columns of the rows that its keys stand for, if one of those is asked for."""
+    missing = {name.strip() for name in asked} - {column.name for column in info.columns} - {""}
+    if not missing or not info.source.references:
+        return info
+    wide = next((wide for wide in widened(root) if wide.name == info.name), info)
+    return wide if missing & {column.name for column in wide.columns} else info
+
+
 @tool(labels=["reads-private"])
 def list_tables(context: ToolContext) -> ToolResult:
     """List the tables with their columns and number of rows.
@@ -235,7 +245,9 @@ def query_table(
             what there is.
     """
     root = paths.root_of(context)
-    info = _find(root, table)
+    info = _with_columns(
+        root, _find(root, table), (column, group_by, where_column, order_by, and_column, also_column)
+    )
     conditions = [
         (where_column, where_op, where_value),
         (and_column, and_op, and_value),

@@ -49,8 +49,8 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     bound = {n for n, op, value in view.conditions if op == "=" and not re.fullmatch(r"\d{4}(?:-\d{2})?", value)}
     open_columns = [c for c in view.info.columns if c.name not in bound]
     places = [i for i, word in enumerate(words) if WH.fullmatch(word.text)]
-    if _asks_who(view):
-        open_columns = [c for c in open_columns if c.kind == "text"]
+    if asks_who(view):
+        open_columns = [c for c in open_columns if c.kind == "text" and (not c.coded or view.at(_KEY))]
     if (of := _OF_A_THING.match(view.question.text)) and not lexicon.stems(of["thing"]) & lexicon.DATED:
         open_columns = [c for c in open_columns if c.kind != "date"]  # no date is a plant
     if not open_columns:
@@ -106,10 +106,12 @@ def _asks_for(view: View, column: Column, wh: int, at: int | None) -> float:
     score = 1.5 * max(behind, default=0.0)
     text = column.kind == "text"
     if kind in _WHO:
-        people = links.get(wh, 0.0) > 0 or _holds_people(column)
+        people, called_so = _holds_people(column), links.get(wh, 0.0) > 0
         # a grower, not a plant with a person's name; but of people themselves no mentor
         doer = 0.15 if column == called(view.info) else 0.1 * bool(DOER.search(column.name.removesuffix("_name")))
-        score += (0.8 + doer) * (text and people) + 0.2 * (text and column == _first_text(view))
+        # what is called a name comes after what holds names of people: "inv_name" are names of things
+        score += (0.8 + doer if people or not column.values else 0.7 + doer) * (text and (people or called_so))
+        score += 0.2 * (text and column == _first_text(view))
     elif kind == "where":
         score += 0.8 * (text and links.get(wh, 0.0) > 0)
     elif kind == "when" or (kind in ("which", "what") and _says_date(view, wh)):
@@ -140,13 +142,13 @@ def _refers(view: View, column: Column) -> bool:
     return not view.at(_KEY) and column.name in [reference.column for reference in view.info.source.references]
 
 
-def _asks_who(view: View) -> bool:
+def asks_who(view: View) -> bool:
     return any(word.text.lower() in _WHO for word in view.question.words)
 
 
 def may_be(view: View, column: Column) -> bool:
     """Whether a column that nothing names may hold what is asked for: no number of a boat is who built it."""
-    return not _asks_who(view) or not column.values or _holds_people(column)
+    return not asks_who(view) or not column.values or _holds_people(column)
 
 
 def _says_date(view: View, wh: int) -> bool:

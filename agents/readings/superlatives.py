@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.asking import asked_column, numbers_rows, row_name
+from pointwork.agents.readings.asking import asked_column, asks_who, numbers_rows, row_name
 from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.products import worth_of
 from pointwork.agents.readings.view import Shape, View
@@ -97,8 +97,10 @@ def _most_rows(view: View, at: int, asked: Column | None, plain: bool) -> Shape 
     return {"aggregate": "count", "group_by": asked.name, "order": order, "limit": 1}, cell, False
 
 
-def _extreme(view: View, asked: Column | None, measure: Column, order: str, plain: bool) -> Shape:
-    """The row, value or group with the most or least of a measure."""
+def _extreme(view: View, asked: Column | None, measure: Column, order: str, plain: bool) -> Shape | None:
+    """The row, value or group with the most or least of a measure; None: no column says who that is."""
+    if asked is None and asks_who(view):
+        return None
     if asked is None or asked.name == measure.name:
         if measure.kind == "number":
             return {"aggregate": "max" if order == "desc" else "min", "column": measure.name}, None, False

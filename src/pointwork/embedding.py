@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from importlib import resources
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -123,10 +123,10 @@ class StaticEmbedder:
         return unit(vectors)
 
 
-def unit(vectors: Vectors) -> Vectors:
+def unit(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
     """Each row at length 1; rows of nothing stay 0."""
-    lengths: Vectors = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-    return vectors / np.maximum(lengths, np.float32(1e-9))
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return (vectors / np.maximum(lengths, 1e-9)).astype(np.float32, copy=False)
 
 
 class _StaticTable:
