@@ -14,7 +14,7 @@ from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import Reading, bridging, measured, moments, problems, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.wanting import asks_words
+from pointwork.agents.readings.wanting import asking, asks_words, wanted
 from pointwork.agents.spec import WHOLLY, Example, Prepared, asked_words
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, builtin_tools
@@ -149,7 +149,9 @@ def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading
         lambda info, column: years_of(root, info, column),
     )
     asked = moments.asked_unit(text)
-    return sorted((_in_unit(reading, asked) for reading in found), key=lambda r: -r.score)
+    kind = wanted(asking(text)).kind
+    fitting = (_of_kind(_in_unit(reading, asked), kind, known) for reading in found)
+    return sorted(fitting, key=lambda reading: -reading.score)
 
 
 async def _bridged(text: str, context: ToolContext, direct: Sequence[Reading]) -> bridging.Bridge | None:
@@ -174,6 +176,18 @@ def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
     if asked is None or unit is None:
         return reading
     return reading if moments.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
+
+
+def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:
+    """A reading with its score lowered where a day is asked for and it gives a number, or a person."""
+    if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
+        return reading
+    given = reading.arguments
+    info = next(info for info in known if info.name == given["table"])
+    shown = given.get("column") or given.get("group_by")
+    column = next((column for column in info.columns if column.name == shown), None)
+    counted = column is None or (column.kind == "number" and "year" not in tokenize(column.name))
+    return replace(reading, score=0.3 * reading.score) if counted else reading
 
 
 async def fits_tables(text: str, context: ToolContext) -> float:

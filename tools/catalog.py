@@ -60,7 +60,7 @@ def widened(root: Path) -> list[TableInfo]:
     """The tables that hold keys of others, with the columns of those rows: a hire with its costume's period."""
     root = root.resolve()
     known = {info.name: info for info in catalog(root)}
-    sources = [wider(info, known) for info in known.values() if not info.problem]
+    sources = [wider(root, info, known) for info in known.values() if not info.problem]
     return [info for source in sources if source and not (info := _described(root, source)).problem]
 
 

@@ -55,16 +55,19 @@ def referring(root: Path, tables: Sequence[TableInfo]) -> dict[str, tuple[Refere
     return {name: tuple(found[:MOST]) for name, found in made.items()}
 
 
-def wider(info: TableInfo, tables: Mapping[str, TableInfo]) -> Source | None:
-    """A table with all that stands in the rows of others that its keys stand for; None: it has no keys.
+def wider(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> Source | None:
+    """A table with all that stands in the rows of others that its keys, or names, stand for; None: it has none.
 
     Args:
+        root: of the tables.
         info: the table.
         tables: by name.
     """
+    if info.rows > _ROWS:
+        return None
     taken = {column.name.lower() for column in info.columns}
     more: list[Reference] = []
-    for reference in info.source.references:
+    for reference in (*info.source.references, *_by_name(root, info, tables)):
         other = tables.get(reference.to.name)
         if other is None or other.problem or other.name == info.name:
             continue
@@ -72,11 +75,31 @@ def wider(info: TableInfo, tables: Mapping[str, TableInfo]) -> Source | None:
         for column in other.columns:
             name = f"{begin}{column.name}"
             if column.name not in (reference.key, reference.shown) and name.lower() not in taken:
-                more.append(Reference(reference.column, other.source, reference.key, column.name, name))
+                more.append(
+                    Reference(reference.column, other.source, reference.key, column.name, name, names=False)
+                )
                 taken.add(name.lower())
-    if not more or info.rows > _ROWS:
-        return None
-    return replace(info.source, references=(*info.source.references, *more[:MOST_WIDER]))
+    return replace(info.source, references=(*info.source.references, *more[:MOST_WIDER])) if more else None
+
+
+def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> list[Reference]:
+    """Columns that name rows of another table, in which the column is called the same and names each row once."""
+    keyed = {reference.column for reference in info.source.references}
+    found: list[Reference] = []
+    for column in info.columns:
+        if column.kind != "text" or column.name in keyed or not column.distinct:
+            continue
+        for other in tables.values():
+            same = next((c for c in other.columns if c.name.lower() == column.name.lower()), None)
+            named = same is not None and same.kind == "text" and not same.empties and same.distinct == other.rows
+            if same is None or not named or other.name == info.name or not 1 < other.rows <= _ROWS:
+                continue
+            if _cells(root, info, column) <= _cells(root, other, same):
+                found.append(
+                    Reference(column.name, other.source, same.name, same.name, f"{column.name}_{same.name}")
+                )
+                break
+    return found
 
 
 def _keys(root: Path, table: TableInfo) -> Keys | None:

@@ -47,6 +47,7 @@ class Reference:
         key: its column of keys.
         shown: its column that names a row.
         name: under which this table shows that one.
+        names: whether that column names the row, and does not only say more of it.
     """
 
     column: str
@@ -54,6 +55,7 @@ class Reference:
     key: str
     shown: str
     name: str
+    names: bool = True
 
 
 @dataclass(frozen=True)

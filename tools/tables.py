@@ -140,7 +140,7 @@ def _readable(info: TableInfo) -> TableInfo:
 def _with_columns(root: Path, info: TableInfo, asked: Sequence[str]) -> TableInfo:
     """The table with the columns of the rows that its keys stand for, if one of those is asked for."""
     missing = {name.strip() for name in asked} - {column.name for column in info.columns} - {""}
-    if not missing or not info.source.references:
+    if not missing:
         return info
     wide = next((wide for wide in widened(root) if wide.name == info.name), info)
     return wide if missing & {column.name for column in wide.columns} else info

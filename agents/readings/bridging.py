@@ -27,7 +27,7 @@ _COLUMN = 1.4  # content words that the query has to account for besides the nam
 _NEAR = 0.05  # what it is worth to stand beside the question's words, for one of two names in a sentence
 
 # From this share of the question on it is taken for what is meant.
-LEAST = 0.42
+LEAST = 0.4
 
 _PERSONS = frozenset(
     tokenize(
@@ -181,7 +181,7 @@ _COUNTED = re.compile(r"\b(?:how\s+many|number\s+of|(?:count|list)(?:\s+(?:all|t
 
 
 # What asks stays, too.
-_ASKED = re.compile(rf"\b(?:how\s+(?:many|much|long|often|old|{lexicon.SIZES})|what)\b", re.IGNORECASE)
+_ASKED = re.compile(rf"\b(?:how\s+(?:many|much|long|often|old|{lexicon.SIZES})|what|which\s+(?:year|month|day|date))\b", re.IGNORECASE)
 
 
 def _read(

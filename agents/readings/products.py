@@ -16,6 +16,8 @@ def named_product(view: View) -> str | None:
     strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
     prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in strong if c not in prices and "per" not in name_stems(c.name)]
+    if _are_costs(prices):
+        amounts = [c for c in amounts if not set(name_stems(c.name)) & _TIMES]
     counts = re.search(r"\bhow many\b|^\W*(?:count|number of)\b", view.question.text, re.I)
     asked = view.at(lexicon.WORTH) and not view.at(lexicon.AVERAGE) and not counts and not _one(view, prices)
     paid = bool(prices and amounts and view.conditions and asked)
@@ -44,13 +46,17 @@ _COSTS, _RATES = lexicon.stems("cost"), lexicon.stems("per unit each hourly dail
 _TIMES = lexicon.stems("hours nights days weeks minutes")
 
 
+def _are_costs(prices: Sequence[Column]) -> bool:
+    return all(set(name_stems(c.name)) & _COSTS and not set(name_stems(c.name)) & _RATES for c in prices)
+
+
 def _factors(view: View) -> tuple[list[Column], list[Column]]:
     """Columns of amounts and of prices; the only other number column is an amount, whatever it is called."""
     numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
     others = [c for c in numbers if c not in prices and not {"per", *_SIZES} & set(name_stems(c.name))]
     amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]
-    if all(set(name_stems(c.name)) & _COSTS and not set(name_stems(c.name)) & _RATES for c in prices):
+    if _are_costs(prices):
         return [c for c in amounts if not set(name_stems(c.name)) & _TIMES], prices
     return amounts or (others if len(others) == 1 else []), prices
 

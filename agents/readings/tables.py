@@ -17,7 +17,6 @@ from pointwork.agents.readings.shapes import shape_of
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_info import holds_times
-from pointwork.tools.table_loading import Reference
 
 # Conditions that one query takes.
 MOST_CONDITIONS = 3
@@ -36,7 +35,7 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
     view = View(asked, info)
     each = [match.start("one") for match in lexicon.EACH.finditer(asked.text)]
     view.links = {column.name: _links(column, asked, each) for column in info.columns}
-    others = _of_others(info)
+    others = {reference.name: reference for reference in info.source.references if not reference.names}
     for name, reference in others.items():  # a partner's distance: "partner" names the row, not its distance
         begin = set(name_stems(name)) - set(name_stems(reference.shown))
         view.links[name] = {i: w for i, w in view.links[name].items() if asked.words[i].stem not in begin}
@@ -56,17 +55,6 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
     unit = "" if first is None else "minutes" if holds_times(first) else "days"
     score = _score(view) or _TENURE * _is_tenure(view, arguments)
     return Reading("query_table", _arguments(info, view, arguments), score, cell, yes_no, unit)
-
-
-def _of_others(info: TableInfo) -> dict[str, Reference]:
-    """Columns that say more of the rows that the table's keys stand for than their names."""
-    named: set[str] = set()
-    found: dict[str, Reference] = {}
-    for reference in info.source.references:
-        if reference.column in named:
-            found[reference.name] = reference
-        named.add(reference.column)
-    return found
 
 
 _TENURE = 0.6
