@@ -17,6 +17,13 @@ _FOREMOST = re.compile(
 )
 
 
+_UNFINISHED = re.compile(r"\b(?:in|on|at|of|for|from|to|the|our|an?)$", re.IGNORECASE)
+_OF_WHICH = re.compile(
+    r"\b(?:of|among)\s+(?:all\s+)?(?:the\s+|our\s+)?(?P<noun>(?!the\b|our\b|all\b)[a-z]+(?:\s+[a-z]+)?s)\b",
+    re.IGNORECASE,
+)
+
+
 def _foremost(text: str) -> Steps | None:
     """``In which room does the teacher with the most pupils teach?``: who that is comes first."""
     match = _FOREMOST.search(text)
@@ -24,11 +31,19 @@ def _foremost(text: str) -> Steps | None:
         return None
     if re.match(r"\W*(?:which|who|what)\s+(?:is|was|are|were)\s+$", text[: match.start()], re.IGNORECASE):
         return None  # that is the question itself
+    head, tail = match["x"].strip(), text[match.end() :]
+    while _UNFINISHED.search(head) and (more := re.match(r"\s+[\w-]+", tail)):  # "… price in the [programme]"
+        head, tail = head + more[0], tail[more.end() :]
+    noun = match["noun"]
+    if noun == "one" and (
+        of := _OF_WHICH.search(text[: match.start()])
+    ):  # "Of all the boats, who built the one with …"
+        noun = of["noun"]
     relation = {"with": "has"}.get(match["rel"].lower(), match["rel"].split()[-1] if " " in match["rel"] else "")
     if match["rel"][-2:-1] in ("'", "’"):
-        relation = "has" if re.match(r"(?:been|got|had)\b", match["x"], re.IGNORECASE) else "is"
-    asked = f"Which {match['noun']} {relation} {match['x'].strip()}?"
-    rest = f"{text[: match.start()]}{{s1}}{text[match.end() :]}"
+        relation = "has" if re.match(r"(?:been|got|had)\b", head, re.IGNORECASE) else "is"
+    asked = f"Which {noun} {relation} {head}?"
+    rest = f"{text[: match.start()]}{{s1}}{tail}"
     return [(re.sub(r"\s+", " ", asked), ()), (rest, (1,))]
 
 

@@ -9,7 +9,7 @@ from pointwork.agents import examples
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.readings.wanting import QUANTITY
-from pointwork.agents.splitter import answer_type_of, nested_steps, split
+from pointwork.agents.splitter import answer_type_of, nested_steps, split, without_shape
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.settings import PlannerSettings
@@ -82,7 +82,7 @@ class Planner:
         by_rules = self.settings.mode == "rules"
         nested = nested_steps(task, self.settings.max_subtasks) is not None
         if nested and not report and self.settings.mode in ("auto", "rules"):
-            fits = await self.fits(task)
+            fits = await self.fits(without_shape(task))
             best = max(fits, key=lambda name: fits[name])
             if fits[best] >= OUTRIGHT:
                 return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")

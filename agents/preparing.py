@@ -45,6 +45,9 @@ _REMEMBERS = re.compile(
     re.IGNORECASE,
 )
 
+# Where this stands, "who" and "when" say of what: "how many huts are there whose warden …".
+_HOW = re.compile(r"\bhow\b|\b(?:add|sum|total|number|count|average)\b|\bwhose\b(?<!^whose)", re.IGNORECASE)
+
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
 
@@ -149,7 +152,7 @@ def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading
         lambda info, column: years_of(root, info, column),
     )
     asked = moments.asked_unit(text)
-    kind = wanted(asking(text)).kind
+    kind = "" if _HOW.search(asking(text)) else wanted(asking(text)).kind
     fitting = (_of_kind(_in_unit(reading, asked), kind, known) for reading in found)
     return sorted(fitting, key=lambda reading: -reading.score)
 
@@ -179,7 +182,7 @@ def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
 
 
 def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:
-    """A reading with its score lowered where a day is asked for and it gives a number, or a person."""
+    """A reading with its score lowered where a day or a person is asked for, and it gives a number."""
     if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
         return reading
     given = reading.arguments

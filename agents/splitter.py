@@ -11,13 +11,14 @@ from dataclasses import replace
 from pointwork.agents.composing import compose
 from pointwork.agents.describing import Steps
 from pointwork.agents.plan import MAX_SUBTASKS, REFERENCE, Subtask
-from pointwork.agents.readings import moments
+from pointwork.agents.readings import lexicon, moments
 from pointwork.agents.readings.expressions import expression_of
+from pointwork.text import tokenize
 
 _ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+(?=[A-Z\"'(])|;\s+|\n+")
 _THEN = re.compile(
-    r"(?:,?\s+and\s+then\s+|,\s*then\s+|\s+then\s+(?=[a-z]+)|,?\s+after\s+that,?\s+|,?\s+afterwards?,?\s+)",
+    r"(?:,?\s+and\s+then\s+|,\s*then\s+|\s+then\s+(?!(?:be|been|have|has|had|is|are|was|were|come|go|take|still)\b)(?=[a-z]+)|,?\s+after\s+that,?\s+|,?\s+afterwards?,?\s+)",
     re.IGNORECASE,
 )
 _QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|can)"
@@ -36,7 +37,7 @@ _ORDER = (
 # A part asks if it is a question or begins as an order: "Three friends add a tip" only tells.
 _LEAD = (
     r"\W*(?:(?:and|or|but|so|then|also|now|next|first|second|finally|please|i\s+(?:need|want|"
-    r"would\s+like)(?:\s+to\s+know)?|can\s+you|could\s+you)\b[\s,:]*)*"
+    r"would\s+like)(?:\s+to\s+know)?|can\s+you|could\s+you)\b[\s,:]*)*(?:(?:of|among)\s[^,.?;]{3,60},\s*)?"
 )
 # ... and so does a measure without a verb: "average price of wool".
 _MEASURE = (
@@ -73,6 +74,9 @@ _SHAPE = re.compile(
     r"(?:^|(?<=[.?!;,])\s+)(?:and\s+)?(?:please\s+)?(?:answer|reply|respond)\s+(?:only\s+|just\s+)?(?:with|in)\b[^.?!]*[.?!]?\s*$|"
     r"(?:^|(?<=[.?!;,])\s+)(?:just\s+|only\s+)?(?:give|state|say)\s+(?:me\s+)?(?:just\s+|only\s+)?(?:the|a)\s+(?:number|name|date|amount|answer|year|"
     r"figure|result|time|total)\s*(?:only)?[.?!]?\s*$|"
+    r"(?:^|(?<=[.?!;])\s+)(?:(?:just|only)\s+the\s+[a-z]+|(?:the\s+)?full\s+name)(?:,?\s+please)?[.!]?\s*$|"
+    r"(?:^|(?<=[.?!;])\s+)(?:i(?:['’]d|\s+would)\s+(?:just\s+|only\s+)?like|i\s+(?:just\s+|only\s+)?(?:need|want)|only)\s+(?:just\s+|only\s+)?"
+    r"the\s+(?:[a-z]+\s+)?(?:name|number|date|amount|year|figure|place|town|rate|sum|total)\b[^.?!]{0,60}[.!]?\s*$|"
     r"(?:^|(?<=[.?!;,])\s+)(?:and\s+)?(?:round(?:ed)?\s+(?:it\s+|this\s+|the\s+result\s+)?(?:up\s+|down\s+)?to|to\s+the\s+nearest|(?:give|with|to|use)\s+"
     r"(?:me\s+)?(?:one|two|three|\d)\s+decimals?|(?:one|two|three|\d)\s+decimals?)\b[^.?!]*[.?!]?\s*$",
     re.IGNORECASE,
@@ -84,7 +88,7 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
     What is over ``max_subtasks`` goes, whole, into the last one.
     """
-    task = _without_shape(task)
+    task = without_shape(task)
     nested = nested_steps(task, max_subtasks)
     if nested is not None:
         return _nested(nested)
@@ -100,7 +104,10 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it
             text, filled = _BACK_VALUE.subn(f"{{s{number - 1}}}", part, count=1)
-            if filled and not _named(part) and not _computed(text) and (name := _named(parts[number - 2])):
+            before = parts[number - 2]
+            # of "the largest boat in Torness" the answer is the boat, not something about Torness
+            extreme = any(stem in _EXTREMES for stem in tokenize(before, stop=False))
+            if filled and not (extreme or _named(part) or _computed(text)) and (name := _named(before)):
                 text = f"{text.rstrip('?. ')} ({name})?"  # of whom or what the answer was goes on
             if not filled:
                 text = _OWNS.sub(f"{{s{number - 1}}}'s", part, count=1)
@@ -112,7 +119,7 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
 
 def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
     """The steps of a task that is one question with another inside it; None if it is not."""
-    parts = _with_page(_parts(_without_shape(task)), task)
+    parts = _with_page(_parts(without_shape(task)), task)
     steps = compose(parts[0]) if len(parts) == 1 else None
     return steps if steps is not None and len(steps) <= max_subtasks else None
 
@@ -129,13 +136,15 @@ def _with_page(parts: list[str], task: str) -> list[str]:
     return [task] if len(parts) == 2 and any(_ONLY_A_PAGE.match(part) for part in parts) else parts
 
 
-def _without_shape(task: str) -> str:
+def without_shape(task: str) -> str:
+    """A task without what says only how to answer."""
     return _SHAPE.sub("", task.strip()).strip() or task.strip()
 
 
 _VALUE_ASKED = re.compile(
     r"\W*(?:when|how\s+\w+|at\s+what\s+time|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
 )
+_EXTREMES = lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
 _PERSONAL = re.compile(r"\b(?:he|she|it|they)\b", re.IGNORECASE)
 
 

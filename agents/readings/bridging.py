@@ -21,6 +21,7 @@ from pointwork.tools.catalog import Column, TableInfo
 
 SENTENCES = 8  # that are looked into
 _SPANS, _NAMES = 12, 6  # most of a sentence: runs of words, names
+_EARLIER = 400  # characters of the text before
 _HELD = 0.4  # from here on a sentence holds a word
 _AROUND = 0.5  # what a heading or the sentence before is worth beside the sentence itself
 _COLUMN = 1.4  # content words that the query has to account for besides the name: a column, and a bit
@@ -93,7 +94,8 @@ def bridged(
 
     best: tuple[float, Bridge] | None = None
     for sentence in found[:SENTENCES]:
-        names = [(name, at) for name, at in _mentioned(forms, sentence.told) if name not in known][:_NAMES]
+        spoken_of = _mentioned(forms, sentence.told) or _spoken_of(forms, sentence)
+        names = [(name, at) for name, at in spoken_of if name not in known][:_NAMES]
         if not names:
             continue
         held = _held(asked, sentence)
@@ -147,6 +149,16 @@ def _mentioned(forms: Mapping[str, str], text: str) -> list[tuple[str, int]]:
     return list(found.items())
 
 
+def _spoken_of(forms: Mapping[str, str], sentence: Sentence) -> list[tuple[str, int]]:
+    """Whom the text before a sentence that names nobody spoke of last: "There, only boiled water …"."""
+    text, _, _ = sentence.passage.text.partition(sentence.text[:30])
+    earlier = text if text != sentence.passage.text else sentence.before
+    headed = f"{sentence.passage.heading}. {earlier}"[-_EARLIER:]
+    found = _mentioned(forms, headed)
+    last = max(found, key=lambda one: headed.lower().rfind(one[0].split()[-1].lower()), default=None)
+    return [(last[0], -30)] if last is not None else []
+
+
 def _held(asked: Question, sentence: Sentence) -> dict[int, float]:
     """How well a sentence holds each content word, by its place in the question."""
     content = set(asked.content)
@@ -181,7 +193,10 @@ _COUNTED = re.compile(r"\b(?:how\s+many|number\s+of|(?:count|list)(?:\s+(?:all|t
 
 
 # What asks stays, too.
-_ASKED = re.compile(rf"\b(?:how\s+(?:many|much|long|often|old|{lexicon.SIZES})|what|which\s+(?:year|month|day|date))\b", re.IGNORECASE)
+_ASKED = re.compile(
+    rf"\b(?:how\s+(?:many|much|long|often|old|{lexicon.SIZES})|what|which\s+(?:year|month|day|date))\b",
+    re.IGNORECASE,
+)
 
 
 def _read(
