@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents.readings import Reading, lexicon
-from pointwork.agents.readings.linking import is_key
+from pointwork.agents.readings.linking import is_key, name_stems
 from pointwork.agents.readings.names import is_person
+from pointwork.agents.readings.names import names as proper_names
 from pointwork.agents.readings.question import Question, Word
 from pointwork.agents.readings.sentences import Sentence, likeness
 from pointwork.agents.readings.wanting import asking, wanted
@@ -127,6 +128,9 @@ def _fits(text: str, reading: Reading, columns: _Columns) -> bool:
     if aggregate not in ("none", "sum", "count"):
         return False
     if aggregate == "count":
+        head = next((word.stem for word in Question(text).words if word.start >= _counted_from(text)), "")
+        if head not in name_stems(table) and any(head in name_stems(of) for of, _ in columns):
+            return False  # "how many members" are not hires
         named = [columns.get((table, str(given.get(f"{part}_column", "")))) for part in _PARTS]
         return not any(found and found[1].distinct == found[0].rows for found in named)
     found = columns.get((table, str(given.get("column", ""))))
@@ -139,6 +143,18 @@ def _fits(text: str, reading: Reading, columns: _Columns) -> bool:
     return kind not in _KINDS or column.kind in _KINDS[kind]
 
 
+def _takes(reading: Reading, name: str) -> bool:
+    """Whether a query is about the rows with a name."""
+    given = reading.arguments
+    return any(given.get(f"{part}_value") == name and given.get(f"{part}_op") == "=" for part in _PARTS)
+
+
+def _counted_from(text: str) -> int:
+    """Where what is counted is named; the end of the text if nothing is."""
+    match = lexicon.COUNT.search(text)
+    return match.end() if match is not None else len(text)
+
+
 def _mentioned(forms: Mapping[str, str], text: str) -> list[tuple[str, int]]:
     """The values that a text names, and where."""
     low = text.lower()
@@ -149,13 +165,18 @@ def _mentioned(forms: Mapping[str, str], text: str) -> list[tuple[str, int]]:
     return list(found.items())
 
 
+_POINTS = re.compile(r"\b(?:there|here|it|its|this|that|he|she|his|her|they|their|them)\b", re.IGNORECASE)
+
+
 def _spoken_of(forms: Mapping[str, str], sentence: Sentence) -> list[tuple[str, int]]:
-    """Whom the text before a sentence that names nobody spoke of last: "There, only boiled water …"."""
+    """Whom the text before a sentence that names nobody spoke of last: "Only boiled water is served there."."""
+    if not _POINTS.search(sentence.text) or proper_names(sentence.text):
+        return []
     text, _, _ = sentence.passage.text.partition(sentence.text[:30])
     earlier = text if text != sentence.passage.text else sentence.before
-    headed = f"{sentence.passage.heading}. {earlier}"[-_EARLIER:]
-    found = _mentioned(forms, headed)
-    last = max(found, key=lambda one: headed.lower().rfind(one[0].split()[-1].lower()), default=None)
+    earlier = earlier.rpartition("\n\n")[2][-_EARLIER:].lower()
+    found = _mentioned(forms, earlier)
+    last = max(found, key=lambda one: earlier.rfind(one[0].split()[-1].lower()), default=None)
     return [(last[0], -30)] if last is not None else []
 
 
@@ -209,8 +230,7 @@ def _read(
 ) -> Bridge | None:
     first, last = asked.words[span[0]], asked.words[span[1]]
     text = _without_dates(f"{asked.text[: first.start]}{name}{asked.text[last.end :]}", sentence)
-    parts = ("where", "and", "also")
-    reading = next((r for r in read(text) if any(r.arguments.get(f"{part}_value") == name for part in parts)), None)
+    reading = next((reading for reading in read(text) if _takes(reading, name)), None)
     if reading is None:
         return None
     outside = sum(not span[0] <= i <= span[1] for i in held)
