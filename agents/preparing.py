@@ -182,11 +182,17 @@ def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
 
 
 def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:
-    """A reading with its score lowered where a day or a person is asked for, and it gives a number."""
-    if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
-        return reading
+    """A reading with its score lowered where a day or a person is asked for, and it gives a number, and where it
+    looks for the best of one row.
+    """
     given = reading.arguments
     info = next(info for info in known if info.name == given["table"])
+    unique = {column.name for column in info.columns if column.distinct == info.rows > 1}
+    one = any(given.get(f"{p}_column") in unique and given.get(f"{p}_op") == "=" for p in ("where", "and", "also"))
+    if one and given.get("order_by") and ", " not in str(given.get("where_value")):
+        return replace(reading, score=0.3 * reading.score)
+    if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
+        return reading
     shown = given.get("column") or given.get("group_by")
     column = next((column for column in info.columns if column.name == shown), None)
     counted = column is None or (column.kind == "number" and "year" not in tokenize(column.name))

@@ -72,9 +72,11 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     dates = [c for c in open_columns if c.kind == "date"]
     if dates and view.at(lexicon.WEEKDAY):
         return dates[0]
+    # "who keeps the highest light": a light is not who
+    apart = {at, at + 1} if at is not None and asks_who(view) else {at}
     scores: dict[str, float] = {}
     for column in open_columns:
-        mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i != at]
+        mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i not in apart]
         asked_for = sum(_asks_for(view, column, wh, at) for wh in places)
         key = 0.2 if (numbers_rows(view, column) and not view.at(_KEY)) or _refers(view, column) else 0.0
         more = 0.05 * min(len(mentioned), 3)  # "hourly pay": two words of hourly_pay_eur, one of weekly_hours

@@ -127,10 +127,10 @@ def _fits(text: str, reading: Reading, columns: _Columns) -> bool:
         return False  # the best of one
     if aggregate not in ("none", "sum", "count"):
         return False
+    head = next((word.stem for word in Question(text).words if word.start >= _counted_from(text)), "")
+    if any(head in name_stems(of) for of, _ in columns) and (aggregate != "count" or head not in name_stems(table)):
+        return False  # "how many members" are neither hires nor hours
     if aggregate == "count":
-        head = next((word.stem for word in Question(text).words if word.start >= _counted_from(text)), "")
-        if head not in name_stems(table) and any(head in name_stems(of) for of, _ in columns):
-            return False  # "how many members" are not hires
         named = [columns.get((table, str(given.get(f"{part}_column", "")))) for part in _PARTS]
         return not any(found and found[1].distinct == found[0].rows for found in named)
     found = columns.get((table, str(given.get("column", ""))))

@@ -12,7 +12,7 @@ from pointwork.tools.catalog import Column
 
 def named_product(view: View) -> str | None:
     """``hours times rate``: two number columns with a sign of multiplication, or both named by what is paid."""
-    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
+    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c) and view.own(c)]
     strong = [c for c in numbers if max(view.links[c.name].values(), default=0.0) >= 0.8]
     prices = [c for c in strong if set(name_stems(c.name)) & lexicon.PRICES]
     amounts = [c for c in strong if c not in prices and "per" not in name_stems(c.name)]
@@ -52,7 +52,7 @@ def _are_costs(prices: Sequence[Column]) -> bool:
 
 def _factors(view: View) -> tuple[list[Column], list[Column]]:
     """Columns of amounts and of prices; the only other number column is an amount, whatever it is called."""
-    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c)]
+    numbers = [c for c in view.kinds("number") if not numbers_rows(view, c) and view.own(c)]
     prices = [c for c in numbers if set(name_stems(c.name)) & lexicon.PRICES]
     others = [c for c in numbers if c not in prices and not {"per", *_SIZES} & set(name_stems(c.name))]
     amounts = [c for c in others if set(name_stems(c.name)) & lexicon.QUANTITIES]

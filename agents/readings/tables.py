@@ -8,6 +8,7 @@ place, so a question that is about something else scores low. Schema linking as 
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.conditions import Texts, Years, take_conditions
@@ -37,8 +38,8 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
     view.links = {column.name: _links(column, asked, each) for column in info.columns}
     others = {reference.name: reference for reference in info.source.references if not reference.names}
     for name, reference in others.items():  # a partner's distance: "partner" names the row, not its distance
-        begin = set(name_stems(name)) - set(name_stems(reference.shown))
-        view.links[name] = {i: w for i, w in view.links[name].items() if asked.words[i].stem not in begin}
+        said = replace(info.column(name), name=reference.shown)
+        view.links[name] = _links(said, asked, each)
     view.explain(table_links(info, asked.words))
     take_conditions(view, texts, years)
     for column, _, _ in view.conditions:
@@ -50,6 +51,10 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
         return None
     arguments, cell, yes_no = shape
     column = str(arguments.get("column", ""))
+    used = {column, *(str(arguments.get(part, "")) for part in ("group_by", "order_by"))}
+    used |= {name for name, _, _ in view.conditions}
+    if others and used - {""} <= others.keys() and not table_links(info, asked.words):
+        return None  # it is about the rows of another table
     # a difference that is no column of its own is one of dates or of times (``periods``)
     first = next((c for c in info.columns if column.startswith(f"{c.name} - ")), None)
     unit = "" if first is None else "minutes" if holds_times(first) else "days"

@@ -36,6 +36,10 @@ class View:
             if self.explained.get(i, 0.0) < 1.0 or weight == 1.0
         )
 
+    def own(self, column: Column) -> bool:
+        """Whether a column stands in the table itself, and says nothing of the rows that its keys stand for."""
+        return all(reference.names or reference.name != column.name for reference in self.info.source.references)
+
     def at(self, pattern: re.Pattern[str]) -> bool:
         return bool(pattern.search(self.question.text))
 
