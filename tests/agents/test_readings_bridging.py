@@ -1,4 +1,4 @@
-"""Questions to tables about whom a document tells of, and about what stands in rows of others: own world, no model."""
+"""Questions to tables about whom a document tells of, and about rows of others: own world, no model."""
 
 import asyncio
 from pathlib import Path
@@ -71,9 +71,11 @@ def test_whom_a_document_tells_of_is_looked_up(question: str, expected: str, con
 def test_the_sentence_is_evidence_and_counts(context: ToolContext):
     question = "Since which date has the colleague in charge of the summer school been working here?"
     prepared = asyncio.run(prepare_tables(question, context))
-    assert prepared.call is not None and prepared.call[1]["where_value"] == "Runa Aldis"
+    assert prepared.call is not None
+    assert prepared.call[1]["where_value"] == "Runa Aldis"
     (source, text), *_ = prepared.told
-    assert source.startswith("file:minutes.md") and "summer school" in text
+    assert source.startswith("file:minutes.md")
+    assert "summer school" in text
     assert (
         asyncio.run(fits_tables(question, context)) >= 0.75 > asyncio.run(fits_tables("Who baked a cake?", context))
     )
@@ -94,8 +96,10 @@ def test_what_a_document_says_by_itself_is_no_query(question: str, context: Tool
 def test_people_go_by_one_of_their_names_where_it_is_one_s_own():
     forms = forms_of(["Runa Aldis", "Ivo Marsh", "Ivo Berg", "north", "R1", "cracked lens"])
     assert forms["runa"] == forms["aldis"] == forms["runa aldis"] == "Runa Aldis"
-    assert "ivo" not in forms and forms["berg"] == "Ivo Berg"
-    assert not {"north", "r1"} & forms.keys() and forms["cracked lens"] == "cracked lens"
+    assert "ivo" not in forms
+    assert forms["berg"] == "Ivo Berg"
+    assert not {"north", "r1"} & forms.keys()
+    assert forms["cracked lens"] == "cracked lens"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,8 @@ def test_what_stands_in_the_rows_of_others_counts(question: str, expected: str, 
 
 def test_a_plain_reading_comes_before_one_with_the_rows_of_others(context: ToolContext):
     first = asyncio.run(read_tables("How many lights are on the north coast?", context))[0]
-    assert first.arguments["table"] == "lights" and first.arguments["where_column"] == "coast"
+    assert first.arguments["table"] == "lights"
+    assert first.arguments["where_column"] == "coast"
 
 
 @pytest.mark.parametrize(

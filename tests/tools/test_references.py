@@ -8,7 +8,7 @@ import pytest
 
 from pointwork.errors import ToolError
 from pointwork.tools import ToolContext, ToolResult, builtin_tools, references
-from pointwork.tools.catalog import catalog
+from pointwork.tools.catalog import catalog, widened
 
 STAFF = """staff_id,name,role,born
 S1,Ada Moor,Guide,1980-02-03
@@ -209,3 +209,33 @@ def test_a_change_of_the_other_file_is_seen(root: Path) -> None:
     assert found.answer == "Bea Rook née Olin"
     (root / "staff.csv").unlink()
     assert columns(root, "tours") == ["tour", "date", "guide", "seats"]
+
+
+def test_a_query_may_ask_for_what_stands_in_the_rows_of_others(root: Path) -> None:
+    assert "guide_born" not in columns(root, "tours")
+    wide = next(info for info in widened(root) if info.name == "tours")
+    assert [c.name for c in wide.columns][-3:] == ["guide_name", "guide_role", "guide_born"]
+    young = {"where_column": "guide_born", "where_op": ">", "where_value": "1979"}
+    assert call(root, "query_table", table="tours", aggregate="sum", column="seats", **young).answer == "32"
+    with pytest.raises(ToolError, match="there is no column 'guide_shoe'"):
+        call(root, "query_table", table="tours", column="guide_shoe")
+
+
+def test_rows_are_found_by_name_in_a_column_of_the_same_name(tmp_path: Path) -> None:
+    (tmp_path / "huts.csv").write_text("hut,valley,beds\nAlm,Rau,8\nEck,Rau,12\nSee,Lav,20\n")
+    (tmp_path / "flights.csv").write_text("no,hut,kg\n1,Alm,100\n2,See,300\n3,Alm,50\n4,Eck,70\n")
+    by_valley = {"where_column": "hut_valley", "where_value": "Rau"}
+    found = call(tmp_path, "query_table", table="flights", aggregate="sum", column="kg", **by_valley)
+    assert found.answer == "220"
+    (tmp_path / "flights.csv").write_text("no,hut,kg\n1,Alm,100\n2,Elsewhere,300\n")
+    assert "flights" not in [info.name for info in widened(tmp_path)]
+
+
+def test_what_the_rows_of_others_refer_to_is_there_too(root: Path) -> None:
+    (root / "diets.csv").write_text("diet_id,tour_id,dish\nD1,T1,Soup\nD2,T3,Stew\nD3,T2,Soup\n")
+    tours = TOURS.replace("tour,", "tour_id,title,").replace(",2024-05", ",Walk,2024-05")
+    for number, line in enumerate(tours.splitlines()):
+        tours = tours.replace(line, line.replace("Walk", f"Walk {number}"))
+    (root / "tours.csv").write_text(tours)
+    of_ada = {"where_column": "tour_guide_name", "where_value": "Ada Moor"}
+    assert call(root, "query_table", table="diets", aggregate="count", **of_ada).answer == "2"
