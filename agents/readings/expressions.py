@@ -16,8 +16,14 @@ _THING = re.compile(
 )
 
 
+_ROUNDED = re.compile(r"^(?P<what>.+?),?\s+rounded\s+(?P<way>up|down)\W*$", re.IGNORECASE)
+
+
 def expression_of(text: str) -> str:
     """The expression that a text is, without words for what is counted (``12 crowns * 3``); empty if it is none."""
+    if rounded := _ROUNDED.match(text):
+        what = expression_of(rounded["what"])
+        return what and f"{'ceil' if rounded['way'].lower() == 'up' else 'floor'}({what})"
     if evaluate_text(text) is not None:
         return text
     priced = _PRICED.match(text)

@@ -36,7 +36,7 @@ _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
 }  # fmt: skip
 _BACK = re.compile(
     r"\b(?:before|earlier|ago|prior|previous|minus|subtract|less|in\s+advance|ahead\s+of|latest\s+(?:time|moment)|"
-    r"must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b",
+    r"must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
     re.I,
 )
 WEEKDAY = re.compile(

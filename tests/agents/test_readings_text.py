@@ -34,6 +34,8 @@ Sand is spread on wet rails: two litres for every 50 metres of track. In winter 
     [
         ("What is the date 45 days after 3 March 2025?", "add", "45 days"),
         ("Which day was three weeks before 8 November 2024?", "subtract", "3 weeks"),
+        ("2024-05-03 - 3 weeks", "subtract", "3 weeks"),  # as a step of a plan has it
+        ("14:05 + 45 minutes", "add", "45 minutes"),
         ("How many days are there between 1 May 2025 and 9 June 2025?", "difference", "2025-06-09"),
         (
             "The play begins at 19:30 and lasts 2 hours and 10 minutes. When is it over?",
