@@ -32,6 +32,7 @@ class Job:
         sure: a prepared call that accounts for less of the subtask than this is left to the model. A prepared
             answer says nothing of that and is taken at 0 only.
         read: to the model in the role ``reader``, where one was trained for it.
+        query: to the model in the role ``querier``, as ``read``.
         small: the arm's model is a small one: its prompts stay short, as it makes nothing of descriptions.
         advice: of earlier runs, fenced, for the prompt; gives no evidence.
         news: what other subtasks found since it was last asked: (source, text).
@@ -52,6 +53,7 @@ class Job:
     more_turns: int = 0
     sure: float = SURE
     read: Chat | None = None
+    query: Chat | None = None
     advice: Callable[[], str] = lambda: ""
     news: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
     working_tokens: int = 1500

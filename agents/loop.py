@@ -23,6 +23,7 @@ from pointwork.agents.prompts import (
     request_text,
     tools_text,
 )
+from pointwork.agents.querier import queried
 from pointwork.agents.reader import read
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.finishing import finishing
@@ -64,10 +65,13 @@ async def work(job: Job) -> Attempt:
         prepared = replace(prepared, call=None)
     if prepared.call is None and prepared.background is not None and _computes(job):
         prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
+    attempt = Attempt()
+    if prepared.tabled is not None and job.query is not None and job.sure <= 0:
+        prepared = await queried(job, prepared, attempt)
     reader = job.read if prepared.pages and job.sure <= 0 else None
     if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and reader is None:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
-    attempt = Attempt(evidence=list(prepared.context if prepared.call is None else prepared.told))
+    attempt.evidence = list(prepared.context if prepared.call is None else prepared.told)
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)
     tools = job.agent.tools if own or prepared.tools is None else prepared.tools

@@ -1,27 +1,27 @@
 """The graph's nodes: plan, work, verify, answer."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, cast
 
 from langgraph.config import get_stream_writer
 from sqlalchemy import update
 
 from pointwork.agents import sharing
-from pointwork.agents.advising import advice, learn_skill
-from pointwork.agents.calling import ToolCaller, Work
+from pointwork.agents.advising import learn_skill
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
-from pointwork.agents.job import Attempt, Job
+from pointwork.agents.hiring import job_for, needed
+from pointwork.agents.job import Attempt
 from pointwork.agents.judge import judge
+from pointwork.agents.learned import learned_of
 from pointwork.agents.lifecycle import log_check, log_plan, open_run
 from pointwork.agents.loop import work
 from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
-from pointwork.agents.reader import READER, once
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.sources import sources_text
@@ -72,9 +72,11 @@ class Nodes:
         replay = None if hand.fresh else Replay(services.store, run_id, f"p{number}")
         caller = Caller(account, "planner", run_id, f"p{number}")
 
-        async def chat(request: ChatRequest) -> Completion:
-            known_answer = None if replay is None else replay.take("planner", request)
-            return known_answer or await services.models.chat("planner", request, caller)
+        async def ask(role: str, request: ChatRequest) -> Completion:
+            known_answer = None if replay is None else replay.take(role, request)
+            return known_answer or await services.models.chat(role, request, caller)
+
+        chat = partial(ask, "planner")
 
         about = ""  # a follow-up that could not be made to stand alone is of the kind of the turn before it
 
@@ -91,7 +93,8 @@ class Nodes:
             sources = partial(sources_text, context)  # the folder is walked only if the model is asked
             able, settings = services.capabilities(), services.settings.planner
             whole = "" if trained else await services.whole()
-            planner = Planner(able, fits, chat, settings, small, trained, sources, whole, self._worked)
+            learned = learned_of(services, run_id, context, ask)
+            planner = Planner(able, fits, chat, settings, small, trained, sources, whole, self._worked, learned)
             plan = await planner.plan(asked, report=report, failed=failed_steps(state) if again else frozenset())
         except BudgetExceeded as error:
             empty = Plan((), "splitter", (str(error),))
@@ -150,7 +153,9 @@ class Nodes:
         started = time.time()
         spent: list[int] = []
         try:
-            attempt = await work(self._job(payload, subtask, question, arm, facts, account, replay, spent))
+            attempt = await work(
+                job_for(services, self.turns, payload, subtask, question, arm, facts, account, replay, spent)
+            )
         except BudgetExceeded as error:
             tried = updated(tried, status="budget", why=str(error))
         except (ToolDenied, NothingFound) as error:
@@ -195,7 +200,7 @@ class Nodes:
         trusted = (fact for fact in recall.facts if fact.trust not in UNTRUSTED and fact.sources)
         facts += [[f"memory:{fact.sources[0]}", timely.line(fact)] for fact in trusted]
         has = [text for source, text in facts if source.startswith("answer:")]
-        shared = sharing.read(services.in_hand(run_id), key, question, _needed(key, subtask), known=has)
+        shared = sharing.read(services.in_hand(run_id), key, question, needed(key, subtask), known=has)
         return recall, facts + [list(piece) for piece in shared]
 
     async def _fitting(self, payload: dict[str, Any], subtask: Subtask, question: str) -> str:
@@ -230,61 +235,6 @@ class Nodes:
             remaining=account.share() if hand.limited else 1.0,
         )
         return account, services.arms[drawn.arm], drawn.id, drawn.propensity, None
-
-    def _job(
-        self,
-        payload: dict[str, Any],
-        subtask: Subtask,
-        question: str,
-        arm: ArmSpec,
-        facts: Sequence[Sequence[str]],
-        account: Account,
-        replay: Replay | None,
-        spent: list[int],
-    ) -> Job:
-        services, run_id = self.services, payload["run_id"]
-        name = f"{payload['key']}#{payload['attempt']}"
-        caller = Caller(account, f"agent:{arm.agent.name}", run_id, name, arm.agent.name)
-        context = services.tool_context(payload["root"], payload["thread"])
-        hand = services.in_hand(run_id)
-        shaped = services.settings.run
-        learned = shaped.turn_limits == "learned" and arm.mode == "agentic"
-        most = shaped.max_turns
-        turns, more = self.turns.limit(arm.agent.name, most) if learned else (most, 0)
-
-        async def ask(role: str, request: ChatRequest) -> Completion:
-            known = None if replay is None else replay.take(role, request)
-            answer = known or await services.models.chat(role, request, caller)
-            price = services.models.client(role).price
-            spent.append(price.nano(answer.prompt_tokens, answer.completion_tokens))
-            return answer
-
-        def remaining() -> str:
-            if not hand.limited:
-                return ""
-            left = account.remaining().describe()
-            own = max(1, (turns if len(spent) < turns else turns + more) - len(spent))
-            return f"{left}, {own} turn{'s' if own != 1 else ''}" if arm.mode == "agentic" else left
-
-        return Job(
-            agent=arm.agent,
-            mode=arm.mode,
-            text=question,
-            answer_type=subtask.answer_type,
-            facts=tuple((source, text) for source, text in facts),
-            context=context,
-            chat=partial(ask, arm.role),
-            read=once(hand.read, partial(ask, READER)) if services.models.trained(READER, run_id) else None,
-            call_tool=ToolCaller(services.store, Work(run_id, name, account), context).call,
-            remaining=remaining if shaped.show_budget else (lambda: ""),
-            sure=services.sure(arm.role),
-            small=services.is_small(arm.role),
-            max_turns=turns,
-            more_turns=more,
-            advice=cache(partial(advice, services, arm.role, run_id, name, question)),
-            working_tokens=services.settings.memory.working_tokens,
-            news=lambda: sharing.read(hand, payload["key"], question, _needed(payload["key"], subtask), fresh=True),
-        )
 
     async def verify(self, state: State) -> Update:
         """Check what is new, tell the router, and say where the run stands."""
@@ -388,11 +338,6 @@ class Nodes:
 def _emit(event: str, **values: Any) -> None:
     writer: Callable[[Any], None] = get_stream_writer()
     writer({"event": event, **values})
-
-
-def _needed(key: str, subtask: Subtask) -> list[str]:
-    """The keys of the subtasks whose answers a subtask builds on."""
-    return [f"{key.partition('.')[0]}.{need}" for need in subtask.needs]
 
 
 def _shown(item: Item) -> str:

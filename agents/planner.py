@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
+from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.readings.wanting import QUANTITY
@@ -25,6 +26,10 @@ PLAN_TOKENS = 400
 Chat = Callable[[ChatRequest], Awaitable[Completion]]
 # A plan of the rules is sound if every step fits an agent this well; after a failure, less will do.
 SURE, ANOTHER = 0.4, 0.2
+
+# One step that an agent fits this well needs no model to split it; a query this sure answers a whole task; a
+# decomposition less sure than the last is no plan.
+CLEARLY, QUERIED, SPLIT = 0.95, 0.5, 0.1
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -55,6 +60,7 @@ class Planner:
         sources: says what there is to look things up in; asked for a model that is neither small nor trained.
         whole: the capability of who writes a program for a task of several steps; empty: nobody, or a model that is
             too small for it, or one that plans better.
+        learned: models that were trained for a part of planning.
         worked: a task → tasks like it with plans that went well in earlier runs: the last of the examples.
     """
 
@@ -67,6 +73,7 @@ class Planner:
     sources: Callable[[], Awaitable[str]] = nowhere
     whole: str = ""
     worked: Callable[[str], Worked] = lambda _: ()
+    learned: Learned | None = None
 
     async def plan(self, task: str, *, report: str = "", failed: Failed = frozenset()) -> Plan:
         """Plan a task.
@@ -90,6 +97,8 @@ class Planner:
         author = "instant" if len(parts) == 1 else "splitter"
         if self.whole and self.settings.mode == "auto" and not report and _computes(task, len(parts), sure):
             return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
+        if self.settings.mode == "auto" and not report and (plan := await self._learned(task, parts, sure)):
+            return plan
         by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
         another = NO_FIT if self.small and len(parts) == 1 else ANOTHER  # it would only choose worse
         changed = bool(failed) and sure >= another and not {(p.text, p.capability) for p in parts} & failed
@@ -109,6 +118,21 @@ class Planner:
             if plan is not None:
                 problems.append("the model's plan has a step that no agent fits, the rules' plan has none")
         return Plan(tuple(parts), author, tuple(problems))
+
+    async def _learned(self, task: str, parts: Sequence[Subtask], sure: float) -> Plan | None:
+        """The plan of models that were trained for it; None: they have none, or that of the rules fits better."""
+        if self.learned is None or (len(parts) == 1 and sure >= CLEARLY):
+            return None
+        if await self.learned.queried(task) >= QUERIED:
+            text = without_shape(task)
+            return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
+        found = await self.learned.decomposed(task, self.settings.max_subtasks)
+        if found is None or found.sure < SPLIT:
+            return None
+        steps, weakest = await self._with_capabilities(found.steps)
+        if len(steps) == 1:
+            return Plan(tuple(steps), "instant")
+        return Plan(tuple(steps), "decomposer") if weakest >= ANOTHER else None
 
     def _own_words(self, part: Subtask, planned: Subtask) -> tuple[Subtask]:
         """One step, then in the user's own words. A trained planner's choice of a capability is not taken."""

@@ -10,12 +10,14 @@ from typing import Any
 
 from pointwork.agents import examples
 from pointwork.agents.linking import linked_schema
+from pointwork.agents.querying import TABLES as SHOWN
+from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import Reading, bridging, measured, moments, problems, tables
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
-from pointwork.agents.spec import WHOLLY, Example, Prepared, asked_words
+from pointwork.agents.spec import WHOLLY, Example, Prepared, Tabled, asked_words
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext, builtin_tools
 from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, widened, years_of
@@ -223,9 +225,22 @@ def _described(table: TableInfo) -> str:
     return f"table {table.name}, {table.rows} rows, columns {'; '.join(columns)}"
 
 
+async def tabled(text: str, context: ToolContext) -> Tabled | None:
+    """The tables of the files as the querier is shown them; None: there are none, or it is no question for it."""
+    root, known = context.root, await readable_tables(context)
+    if root is None or not known or wanted(asking(text)).kind == "yes-no":
+        return None
+    shown = [table for _, table in _ranked(text, known)[:SHOWN]]
+
+    def show() -> Tabled:
+        return Tabled(tables_text(root, shown), tuple(values_named(root, shown, text)))
+
+    return await asyncio.to_thread(show)
+
+
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
     read = await read_tables(text, context)
-    asked = await _asked_table(text, context)
+    asked = replace(await _asked_table(text, context), tabled=await tabled(text, context))
     bridge = await _bridged(text, context, read)
     if bridge is not None:
         asked = replace(asked, told=((bridge.sentence.source, bridge.sentence.told),))

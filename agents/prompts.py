@@ -64,6 +64,37 @@ def reader_prompt(question: str, text: str) -> list[Message]:
     ]
 
 
+# What the tables say to a question, as one query: for a small model that was trained to write it.
+QUERIER = (
+    "Write one DuckDB SELECT that answers the question from the tables. If they can not answer it, write: none"
+)
+UNANSWERED = "none"
+
+
+def querier_prompt(question: str, tables: str, values: Sequence[str] = ()) -> list[Message]:
+    """A question with the tables that may answer it, and the cells that it seems to name.
+
+    Args:
+        question: as it was asked.
+        tables: columns and first rows (``querying.tables_text``).
+        values: as ``boats.name = 'Otter'`` (``querying.values_named``).
+    """
+    named = f"\n{'; '.join(values)}" if values else ""
+    return [
+        Message(role="system", content=QUERIER),
+        Message(role="user", content=f"{tables}\n\nQuestion: {question}{named}"),
+    ]
+
+
+# The steps of a task: for a small model that was trained to split.
+DECOMPOSER = "Write the steps that lead to the answer, one a line. {s1} stands for the answer of the first step"
+
+
+def decomposer_prompt(task: str) -> list[Message]:
+    """A task whose steps are asked for."""
+    return [Message(role="system", content=DECOMPOSER), Message(role="user", content=task)]
+
+
 Worked = Sequence[tuple[str, Sequence[Mapping[str, object]]]]
 """Tasks with the steps of their plans."""
 

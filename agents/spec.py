@@ -50,6 +50,19 @@ class Writing:
     asked: str
 
 
+@dataclass(frozen=True)
+class Tabled:
+    """Tables that may answer a question, for a model that was trained to write queries.
+
+    Attributes:
+        text: columns and first rows (``querying.tables_text``).
+        named: the cells that the question seems to name.
+    """
+
+    text: str
+    named: tuple[str, ...]
+
+
 # From here on what was found speaks of what is asked.
 FITTING = 0.75
 
@@ -79,6 +92,7 @@ class Prepared:
         examples: like requests and the calls that answered them, the likest last.
         writing: a program is to be written and run by the agent's first tool, instead of a call or an answer.
         pages: (source, text) of whole passages that may say it, the likeliest first, for a trained reader.
+        tabled: tables that may answer it, for a model that was trained to write queries.
         told: (source, text) of what led to that call, evidence beside what it brings.
         reads: what that call brings is a text to be read: finds the answer in it, or choices, for a small model.
     """
@@ -97,6 +111,7 @@ class Prepared:
     examples: tuple[Example, ...] = ()
     writing: Writing | None = None
     pages: tuple[tuple[str, str], ...] = ()
+    tabled: Tabled | None = None
     told: tuple[tuple[str, str], ...] = ()
     reads: Callable[[ToolResult], ToolResult] | None = None
 

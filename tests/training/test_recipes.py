@@ -1,5 +1,6 @@
 """Recipes: what is taught is what is asked, and what is held out is never taught."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 
 from pointwork.agents.builtin import builtin_agents
+from pointwork.agents.decomposer import decompose
 from pointwork.agents.plan import read_plan
-from pointwork.agents.prompts import UNSAID
+from pointwork.agents.prompts import UNANSWERED, UNSAID
 from pointwork.errors import PlanError, UsageError
+from pointwork.models import ChatRequest, Completion
 from pointwork.tools import expressions
-from pointwork.training.recipes import gsm8k, pages
+from pointwork.training.recipes import gsm8k, pages, querying
 from pointwork.training.recipes.roles import Role, accuracy, tasks
 
 
@@ -44,7 +47,7 @@ def test_gsm8k_must_be_there(tmp_path: Path) -> None:
         tasks("worker-small", tmp_path)
 
 
-@pytest.mark.parametrize("role", ["planner", "worker-small"])
+@pytest.mark.parametrize("role", ["planner", "worker-small", "decomposer"])
 def test_what_is_held_out_is_never_taught(role: Role) -> None:
     taught, held_out = tasks(role)
     asked = [{task.example.messages[-2]["content"] for task in part} for part in (taught, held_out)]
@@ -90,6 +93,49 @@ def test_what_a_page_says_is_taught_in_its_own_words() -> None:
     gold = [task.example.messages[2]["content"] for task in held_out]
     assert accuracy(held_out, lambda _: gold) == 1.0
     assert accuracy(held_out, lambda _: ["" for _ in gold]) == 0.0
+
+
+def test_every_taught_plan_in_steps_is_one_that_the_runtime_accepts() -> None:
+    taught, held_out = tasks("decomposer")
+    refused: list[str] = []
+    for task in [*taught, *held_out]:
+        asked, said = task.example.messages[1]["content"], task.example.messages[2]["content"]
+
+        async def chat(request: ChatRequest, said: str = said) -> Completion:
+            return Completion(said, 1, 1, "stop", "m")
+
+        if asyncio.run(decompose(asked, chat, 8)) is None:
+            refused.append(f"{asked}: {said}")
+    assert len(refused) < 0.02 * len(taught)
+
+
+def test_queries_answer_what_their_world_holds() -> None:
+    _, held_out = tasks("querier", limit=60)
+    gold = [task.example.messages[2]["content"] for task in held_out]
+    assert UNANSWERED in gold
+    assert accuracy(held_out, lambda _: gold) == 1.0
+    assert accuracy(held_out, lambda _: ["SELECT 17" for _ in gold]) == 0.0
+    assert accuracy(held_out, lambda _: [UNANSWERED for _ in gold]) < 0.3
+
+
+def test_worlds_that_are_held_out_are_never_taught_and_each_is_shown_in_several_views() -> None:
+    rows: list[dict[str, Any]] = [{"world": str(number)} for number in range(25)]
+    taught, held_out = querying.parted(rows)
+    assert [row["world"] for row in held_out] == ["9", "19"]
+    assert len(taught) == 23
+    world = {
+        "world": "w",
+        "tables": {"a": "id,x\n1,2\n3,4\n", "b": "id,y\n1,5\n3,6\n"},
+        "qa": [{"q": f"x of {n}?", "sql": f"SELECT x FROM a WHERE id = {n}"} for n in (1, 3)] * 5,
+    }
+    bundles = querying.bundles(world, 0, variants=40)
+    assert all(len(bundle) <= querying.SHARING for bundle in bundles)
+    assert all(len({asked.tables for asked in bundle}) == 1 for bundle in bundles)  # computed once
+    views = {asked.tables for bundle in bundles for asked in bundle}
+    assert len(views) > 4
+    for bundle in bundles:
+        for asked in bundle:
+            assert (asked.said == UNANSWERED) == ("a(" not in asked.tables)
 
 
 def test_the_last_of_ten_folders_is_never_taught() -> None:

@@ -18,8 +18,9 @@ from pointwork.training.samples import Example
 from pointwork.training.sampling import sample
 from pointwork.training.trainer import SFTTrainer
 
-# In an optimiser step: examples, and pages with up to ``pages.SHARING`` questions.
-BATCH, PAGES = 16, 12
+# In an optimiser step: pages, or views of tables, with up to ``SHARING`` questions each; examples of other roles.
+BATCH = {"reader": 12, "querier": 4}
+EXAMPLES = 16
 ANSWER_TOKENS = 200
 NOTE = "made.json"
 
@@ -79,7 +80,7 @@ def make(
     kept = _taken_up(folder, role)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
     model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=native_bf16() or None)
-    source = Bundled(taught, PAGES if role == "reader" else BATCH, seed)
+    source = Bundled(taught, BATCH.get(role, EXAMPLES), seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed

@@ -11,15 +11,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.prompts import call_text, plan_prompt, plan_text, prompt, reader_prompt
+from pointwork.agents.prompts import (
+    UNANSWERED,
+    call_text,
+    decomposer_prompt,
+    plan_prompt,
+    plan_text,
+    prompt,
+    querier_prompt,
+    reader_prompt,
+)
 from pointwork.agents.services import ANYTHING
 from pointwork.errors import ToolError
 from pointwork.models import Message
 from pointwork.tools import expressions
-from pointwork.training.recipes import gsm8k, pages
+from pointwork.training.recipes import decomposing, gsm8k, pages, querying
 from pointwork.training.samples import Example
 
-Role = Literal["planner", "worker-small", "reader"]
+Role = Literal["planner", "worker-small", "reader", "querier", "decomposer"]
 
 # Problems of GSM8K with at most so many calculations; a small model learns nothing from longer ones.
 OPERATIONS = 3
@@ -50,7 +59,8 @@ def tasks(
 
     Args:
         role: ``planner`` writes plans, ``worker-small`` turns word problems into a call of the calculator,
-            ``reader`` answers questions with words of a page.
+            ``reader`` answers questions with words of a page, ``querier`` writes a query that answers a question to
+            tables, ``decomposer`` the steps that lead to an answer.
         data: folder with ``gsm8k/train.jsonl``, for ``worker-small``; None: our own problems only.
         seed: of their order.
         most: problems of GSM8K, the shortest.
@@ -62,6 +72,16 @@ def tasks(
     if role == "reader":
         read, unread = pages.folders([row for name in pages.TEXTS for row in _rows(name)])
         return _reads(read, seed, limit), _reads(unread, seed, limit)
+    if role == "querier":
+        worlds = querying.parted(_rows(querying.WORLDS))
+        return _queries(worlds[0], seed, limit, querying.VARIANTS), _queries(worlds[1], seed, limit, 1)
+    if role == "decomposer":
+        parts = [
+            [_steps(row) for row in _rows(decomposing.TASKS) if _tenth(row["task"]) == kept]
+            for kept in (False, True)
+        ]
+        random.Random(seed).shuffle(parts[0])
+        return parts[0][:limit], parts[1][:limit]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -91,6 +111,38 @@ def _read(asked: pages.Asked) -> Task:
     gold = pages.bare(asked.said)
     return Task(
         Example(tuple(dict(m) for m in messages), "reader"), lambda answer: pages.bare(answer) == gold, asked.text
+    )
+
+
+def _queries(worlds: Sequence[dict[str, Any]], seed: int, limit: int | None, variants: int) -> list[Task]:
+    """What is asked of tables, questions to the same view of them beside each other."""
+    found: list[Task] = []
+    for row in worlds:
+        if limit is not None and len(found) >= limit:
+            break
+        world = querying.World(row["tables"])
+        found += [_query(world, asked) for bundle in querying.bundles(row, seed, variants) for asked in bundle]
+    return found[:limit]
+
+
+def _query(world: querying.World, asked: querying.Asked) -> Task:
+    messages = querier_prompt(asked.question, asked.tables, asked.named)
+    messages.append(Message(role="assistant", content=asked.said))
+
+    def right(answer: str) -> bool:
+        if asked.said == UNANSWERED or answer.strip() == UNANSWERED:
+            return answer.strip() == asked.said
+        return world.answer(answer) == world.answer(asked.said)
+
+    return Task(Example(tuple(dict(m) for m in messages), "querier"), right, asked.tables)
+
+
+def _steps(row: dict[str, Any]) -> Task:
+    said = "\n".join(row["steps"])
+    messages = [*decomposer_prompt(row["task"]), Message(role="assistant", content=said)]
+    shape = decomposing.shape(said)
+    return Task(
+        Example(tuple(dict(m) for m in messages), "decomposer"), lambda answer: decomposing.shape(answer) == shape
     )
 
 

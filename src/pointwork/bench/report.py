@@ -77,7 +77,7 @@ def _row(kind: str, system: str, records: Sequence[Record]) -> Row:
     count = len(records)
     right = [record for record in records if record.right]
     success, usd = len(right) / count, sum(r.usd for r in records) / count
-    by_model = sum(record.author in ("model", "repaired", "program") for record in right)
+    by_model = sum(record.author in ("model", "repaired", "program", "decomposer") for record in right)
     has_plans = any(record.author for record in records)
     return Row(
         kind,

@@ -158,6 +158,7 @@ AUTHORS = {
     "repaired": "by the planner's model, second try",
     "splitter": "by rules, the model's plan did not fit",
     "instant": "no planning needed",
+    "decomposer": "by a model that was trained to split",
     "program": "one program, which the model writes",
 }
 

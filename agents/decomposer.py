@@ -1,0 +1,99 @@
+"""Steps of a task by a model that was trained to write them, in the role ``decomposer``.
+
+``training/recipes/decomposing.py`` says from what. One step a line, in the task's own words; ``{s1}`` stands for
+the answer of the first.
+"""
+
+import math
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from pointwork.agents.plan import REFERENCE, Subtask
+from pointwork.agents.prompts import decomposer_prompt
+from pointwork.agents.splitter import answer_type_of, without_shape
+from pointwork.errors import ProviderError
+from pointwork.models import ChatRequest, Completion
+from pointwork.text import NUMBER_WORDS, tokenize
+
+DECOMPOSER = "decomposer"
+"""The model role."""
+
+STEPS_TOKENS = 160
+_NAME = re.compile(r"(?<!^)\b[A-Z][\w’'-]+", re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """What a task was split into.
+
+    Attributes:
+        steps: without capabilities.
+        sure: probability of the whole text.
+    """
+
+    steps: tuple[Subtask, ...]
+    sure: float
+
+
+async def decompose(
+    task: str, chat: Callable[[ChatRequest], Awaitable[Completion]], most: int
+) -> Decomposed | None:
+    """The steps of a task; None: what was written is no plan of it.
+
+    Args:
+        task: the user's words.
+        chat: to the model in the role ``decomposer``.
+        most: steps that a plan may have.
+
+    Raises:
+        BudgetExceeded: it can not be paid.
+    """
+    try:
+        said = await chat(ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS, logprobs=True))
+    except ProviderError:
+        return None
+    lines = [line.strip() for line in said.text.strip().splitlines() if line.strip()]
+    if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task):
+        return None
+    sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
+    if len(lines) == 1:
+        lines = [without_shape(task)]
+    steps = [
+        Subtask(f"s{number}", line, "", tuple(dict.fromkeys(REFERENCE.findall(line))), answer_type_of(line))
+        for number, line in enumerate(lines, 1)
+    ]
+    return Decomposed(tuple(steps), sure)
+
+
+def _sound(lines: Sequence[str], task: str) -> bool:
+    """Whether steps build on earlier ones only, each but the last on which another builds, and name nothing new."""
+    used: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        needs = REFERENCE.findall(line)
+        if any(int(need[1:]) >= number for need in needs):
+            return False
+        used |= set(needs)
+    if used != {f"s{number}" for number in range(1, len(lines))}:
+        return False
+    text = "\n".join(REFERENCE.sub("", line) for line in lines)
+    known = set(tokenize(f"{task} Celsius Fahrenheit", stop=False))
+    if any(not set(tokenize(name, stop=False)) <= known for name in _NAME.findall(text)):
+        return False
+    given = {float(number.replace(",", "")) for number in _NUMBER.findall(task)}
+    given |= {float(NUMBER_WORDS[w]) for w in tokenize(task, stop=False, stem=False) if w in NUMBER_WORDS}
+    return all(_follows(float(number.replace(",", "")), given) for number in _NUMBER.findall(text))
+
+
+# What a calculation may bring in by itself, besides small whole numbers: parts of a day, week, year; hundreds.
+_CONSTANTS = frozenset([24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 365.0, 1000.0])
+
+
+def _follows(number: float, given: set[float]) -> bool:
+    """Whether a number stands in a task, in this unit or a decimal one, or as so many per cent more or less."""
+    if number in _CONSTANTS or (number <= 12 and number.is_integer()):
+        return True
+    forms = {round(value * 10.0**power, 9) for value in given for power in range(-3, 4)}
+    forms |= {round(1 + sign * value / 100, 9) for value in given for sign in (-1, 1)}
+    return round(number, 9) in forms

@@ -1,0 +1,75 @@
+"""What models that were trained for a part of planning say of a task: its steps; whether one query answers it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pointwork.agents.decomposer import DECOMPOSER, Decomposed, decompose
+from pointwork.agents.job import Chat
+from pointwork.agents.preparing import prepare_tables, tabled
+from pointwork.agents.querier import QUERIER, write_query
+from pointwork.agents.services import Services
+from pointwork.errors import ProviderError
+from pointwork.models import ChatRequest, Completion
+from pointwork.tools import ToolContext
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The trained models of a run that planning asks; each may be missing.
+
+    Attributes:
+        context: of the run's tools.
+        table: the capability of the agent that runs queries.
+        query: to the model in the role ``querier``.
+        steps: to the model in the role ``decomposer``.
+    """
+
+    context: ToolContext
+    table: str = ""
+    query: Chat | None = None
+    steps: Chat | None = None
+
+    async def queried(self, task: str) -> float:
+        """How surely one query over the tables answers a task, 0 to 1.
+
+        Raises:
+            BudgetExceeded: it can not be paid.
+        """
+        shown = await tabled(task, self.context) if self.query is not None and self.table else None
+        if shown is None or self.query is None:
+            return 0.0
+        try:
+            written = await write_query(task, shown, self.query)
+        except ProviderError:
+            return 0.0
+        return written.sure if written.query else 0.0
+
+    async def decomposed(self, task: str, most: int) -> Decomposed | None:
+        """The steps of a task, at most so many; None: nobody says, or it makes no plan.
+
+        Raises:
+            BudgetExceeded: it can not be paid.
+        """
+        return None if self.steps is None else await decompose(task, self.steps, most)
+
+
+def learned_of(
+    services: Services,
+    run_id: str,
+    context: ToolContext,
+    ask: Callable[[str, ChatRequest], Awaitable[Completion]],
+) -> Learned:
+    """The trained models of a run.
+
+    Args:
+        services, run_id, context: of the run.
+        ask: a model in a role.
+    """
+
+    def chat(role: str) -> Chat | None:
+        return partial(ask, role) if services.models.trained(role, run_id) else None
+
+    tables = [agent for agent in services.agents.values() if agent.prepare is prepare_tables]
+    able = next((name for agent in tables for name in agent.described_capabilities()), "")
+    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER))
