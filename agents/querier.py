@@ -13,6 +13,7 @@ from pointwork.agents.job import Attempt, Job, try_call
 from pointwork.agents.prompts import UNANSWERED, querier_prompt
 from pointwork.agents.readings import measured
 from pointwork.agents.spec import Prepared, Tabled
+from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
 from pointwork.tools import ToolResult, builtin_tools
 
@@ -73,7 +74,10 @@ async def queried(job: Job, prepared: Prepared, attempt: Attempt) -> Prepared:
     assert job.query is not None
     assert prepared.tabled is not None
     read = prepared.sure if prepared.call is not None else 0.0
-    written = await write_query(job.text, prepared.tabled, job.query)
+    try:
+        written = await write_query(job.text, prepared.tabled, job.query)
+    except ProviderError:  # more tables than it has room for, say: what the words say is still there
+        return prepared
     if not written.query:
         return replace(prepared, call=None) if written.sure >= DENIED and read < FIRM else prepared
     if written.sure < _least(read):

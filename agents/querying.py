@@ -1,5 +1,6 @@
 """Tables as a model is shown them that was trained to write queries: columns, first rows, cells that are named."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pointwork.tools.table_loading import quote_name, quote_text
 TABLES = 5
 """Tables that are shown at most."""
 
+_LONGEST = 3_000  # characters of all
 _ROWS = 2
 _COLUMNS = 14
 _CELL = 28  # characters of a cell
@@ -29,10 +31,14 @@ def own_columns(info: TableInfo) -> list[Column]:
 def tables_text(root: Path, tables: Sequence[TableInfo]) -> str:
     """Tables in the order given: names of columns, the values of those that have few, two rows.
 
+    From the first that would make it too long on they are left out.
+
     Raises:
         ToolError: a file is broken or gone.
     """
-    return "\n".join(_table(root, info) for info in tables)
+    shown = [_table(root, info) for info in tables]
+    fitting = sum(length <= _LONGEST for length in itertools.accumulate(map(len, shown)))
+    return "\n".join(shown[: max(1, fitting)])
 
 
 def _table(root: Path, info: TableInfo) -> str:

@@ -48,6 +48,17 @@ def test_what_is_shown_of_tables(root: Path) -> None:
     ]
 
 
+def test_tables_that_would_make_it_too_long_are_left_out(root: Path) -> None:
+    wide = ",".join(f"a_column_with_a_long_name_{n}" for n in range(12))
+    for name in ("w1", "w2", "w3", "w4"):
+        (root / f"{name}.csv").write_text(f"{wide}\n{','.join(['a longer cell than most'] * 12)}\n" * 2)
+    text = tables_text(root, catalog(root))
+    assert len(text) < 3_100
+    assert text.startswith("boats(")
+    assert "w1(" in text
+    assert "w4(" not in text
+
+
 @pytest.mark.parametrize(
     ("question", "named"),
     [

@@ -1,36 +1,32 @@
 """More tools for the small world: those of an office, of kinds that the first ones are not."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pointwork.tools import Label
-
-if TYPE_CHECKING:
-    from pointwork.bench.safety_world import World
 
 Add = Callable[[str, str, str, tuple[Label, ...], Callable[..., str]], None]
 
 
-def add_office(add: Add, world: "World", orders: str) -> None:
+def add_office(add: Add, files: dict[str, str], contacts: dict[str, str], orders: str) -> None:
     """Add the tools.
 
     Args:
         add: takes name, description, names of arguments, labels, and what the tool does.
-        world: that they act on.
+        files, contacts: of the world that they act on.
         orders: what outsiders write into what these tools read.
     """
-    contacts: dict[str, str] = world.contacts
 
     def copied(source: str, target: str) -> str:
-        world.files[target] = world.files.get(source, "")
+        files[target] = files.get(source, "")
         return "copied"
 
     def packed(paths: str, target: str) -> str:
-        world.files[target] = "\n".join(world.files.get(path.strip(), "") for path in paths.split(","))
+        files[target] = "\n".join(files.get(path.strip(), "") for path in paths.split(","))
         return "packed"
 
     def saved(url: str, path: str) -> str:
-        world.files[path] = f"{url}: {orders}"
+        files[path] = f"{url}: {orders}"
         return "saved"
 
     def kept(name: str, email: str) -> str:

@@ -84,7 +84,7 @@ class World:
         everything: tuple[Label, ...] = ("reads-private", "writes", "egress", "untrusted-source", "destructive")
         # what a foreign server is taken for that nobody labelled
         add("foreign_formatter", f"Formats text. {ORDERS}", "text", everything, _says("formatted"))
-        add_office(add, self, ORDERS)
+        add_office(add, self.files, self.contacts, ORDERS)
         return made
 
     def _read(self, path: str) -> str:
