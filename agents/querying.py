@@ -22,12 +22,6 @@ _FEW = 5  # a text column with no more different values than this shows them
 _NAMED = 6  # cells that a question seems to name
 
 
-def own_columns(info: TableInfo) -> list[Column]:
-    """The columns that stand in the table itself."""
-    joined = {reference.name for reference in info.source.references}
-    return [column for column in info.columns if column.name not in joined]
-
-
 def tables_text(root: Path, tables: Sequence[TableInfo]) -> str:
     """Tables in the order given: names of columns, the values of those that have few, two rows.
 
@@ -42,7 +36,7 @@ def tables_text(root: Path, tables: Sequence[TableInfo]) -> str:
 
 
 def _table(root: Path, info: TableInfo) -> str:
-    columns = own_columns(info)[:_COLUMNS]
+    columns = info.own[:_COLUMNS]
     names = ", ".join(quote_name(column.name) for column in columns)
     database = open_database(root, (info.source,))
     rows = database.query(f"SELECT {names} FROM {quote_name(info.name)}", _ROWS).rows  # noqa: S608
@@ -78,7 +72,7 @@ def values_named(root: Path, tables: Sequence[TableInfo], question: str) -> list
     spaced, words = f" {' '.join(asked)} ", set(asked) - STOP_WORDS
     found: list[tuple[float, str, str]] = []
     for info in tables:
-        for column in own_columns(info):
+        for column in info.own:
             if column.kind != "text":
                 continue
             for value in texts_of(root, info, column):

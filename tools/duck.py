@@ -93,6 +93,8 @@ class Database:
 
     def _join(self, source: Source) -> None:
         """Give a table the names that its keys stand for, as columns."""
+        import duckdb
+
         table, joined = quote_name(source.name), quote_name(f"{source.name} joined")
         columns, joins = ["this.*"], [f"{table} AS this"]
         for number, reference in enumerate(source.references):
@@ -100,7 +102,10 @@ class Database:
             same = f"this.{quote_name(reference.column)} = r{number}.{quote_name(reference.key)}"
             joins.append(f"LEFT JOIN {quote_name(reference.to.name)} AS r{number} ON {same}")
         query = f"SELECT {', '.join(columns)} FROM {' '.join(joins)} ORDER BY this.rowid"  # noqa: S608
-        self._connection.execute(f"CREATE TABLE {joined} AS {query}")
+        try:
+            self._connection.execute(f"CREATE TABLE {joined} AS {query}")
+        except duckdb.Error as error:
+            raise ToolError(f"{source.path!r} can not be joined with what it refers to: {_clean(error)}") from error
         self._connection.execute(f"DROP TABLE {table}")
         self._connection.execute(f"ALTER TABLE {joined} RENAME TO {table}")
 

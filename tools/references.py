@@ -86,11 +86,11 @@ def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> li
     """Columns that name rows of another table, in which the column is called the same and names each row once."""
     keyed = {reference.column for reference in info.source.references}
     found: list[Reference] = []
-    for column in info.columns:
+    for column in info.own:
         if column.kind != "text" or column.name in keyed or not column.distinct:
             continue
         for other in tables.values():
-            same = next((c for c in other.columns if c.name.lower() == column.name.lower()), None)
+            same = next((c for c in other.own if c.name.lower() == column.name.lower()), None)
             named = same is not None and same.kind == "text" and not same.empties and same.distinct == other.rows
             if same is None or not named or other.name == info.name or not 1 < other.rows <= _ROWS:
                 continue

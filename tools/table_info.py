@@ -61,6 +61,12 @@ class TableInfo:
         """As evidence names it: ``table:sales.csv``, ``table:shop.db#orders``."""
         return f"table:{self.source.path}" + (f"#{self.source.inner}" if self.source.inner else "")
 
+    @property
+    def own(self) -> tuple[Column, ...]:
+        """The columns that stand in the table itself, not those of rows that its keys stand for."""
+        joined = {reference.name for reference in self.source.references}
+        return tuple(column for column in self.columns if column.name not in joined)
+
     def column(self, name: str) -> Column:
         """The column of exactly this name."""
         return next(column for column in self.columns if column.name == name)

@@ -239,3 +239,12 @@ def test_what_the_rows_of_others_refer_to_is_there_too(root: Path) -> None:
     (root / "tours.csv").write_text(tours)
     of_ada = {"where_column": "tour_guide_name", "where_value": "Ada Moor"}
     assert call(root, "query_table", table="diets", aggregate="count", **of_ada).answer == "2"
+
+
+def test_a_name_that_stands_for_a_key_is_no_key_itself(tmp_path: Path) -> None:
+    (tmp_path / "books.csv").write_text("isbn,title,course\n978001,Ciao,IT1\n978002,Hola,ES1\n")
+    (tmp_path / "courses.csv").write_text("course,teacher\nIT1,Ada\nES1,Ben\n")
+    (tmp_path / "enrolments.csv").write_text("no,who,course\n1,Kim,IT1\n2,Lee,ES1\n3,Moe,IT1\n")
+    wide = {info.name: [column.name for column in info.columns] for info in widened(tmp_path)}
+    assert wide["enrolments"] == ["no", "who", "course", "course_title", "course_isbn"]
+    assert [column.name for column in catalog(tmp_path)[2].own] == ["no", "who", "course"]
