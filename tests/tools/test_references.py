@@ -246,5 +246,5 @@ def test_a_name_that_stands_for_a_key_is_no_key_itself(tmp_path: Path) -> None:
     (tmp_path / "courses.csv").write_text("course,teacher\nIT1,Ada\nES1,Ben\n")
     (tmp_path / "enrolments.csv").write_text("no,who,course\n1,Kim,IT1\n2,Lee,ES1\n3,Moe,IT1\n")
     wide = {info.name: [column.name for column in info.columns] for info in widened(tmp_path)}
-    assert wide["enrolments"] == ["no", "who", "course", "course_title", "course_isbn"]
+    assert wide["enrolments"] == ["no", "who", "course", "course_title", "course_isbn", "course_course_teacher"]
     assert [column.name for column in catalog(tmp_path)[2].own] == ["no", "who", "course"]
