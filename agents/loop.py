@@ -184,7 +184,8 @@ def _read_out(prepared: Prepared, result: ToolResult) -> str:
     rows = cast(list[list[Any]], value.get("rows", []))
     answer = result.answer
     if prepared.cell is not None and rows:
-        answer = _shown(rows[0][prepared.cell])
+        last = (prepared.call[1] if prepared.call else {}).get("limit", 1)  # of the two best the second is meant
+        answer = _shown(rows[last - 1][prepared.cell]) if last <= len(rows) else NOTHING
     elif not answer and value.get("value") is not None:
         answer = str(value["value"])
     elif not answer and rows and len(rows[0]) == 1:

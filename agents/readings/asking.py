@@ -166,6 +166,9 @@ def _first_text(view: View) -> Column | None:
 def row_name(view: View) -> Column | None:
     """The column that names a row: the first text column in which no value stands twice, keys last."""
     texts = sorted((c for c in view.info.columns if c.kind == "text"), key=lambda c: c.coded)
+    named = called(view.info)
+    if named is not None and named.distinct == view.info.rows:
+        return named
     unique = next((c for c in texts if c.distinct == view.info.rows), None)
     return unique or next((c for c in texts[:1] if c.distinct >= 0.5 * view.info.rows), None)
 

@@ -176,7 +176,9 @@ def _take_dates(view: View, years: Years) -> None:
     best = max(columns or yearly, key=lambda c: (_date_strength(view, c), -view.info.columns.index(c)))
     known = years(view.info, best) if best.kind == "date" else ()
     view.explain(view.links[best.name])
-    if best.kind == "date" and _take_part_of_month(view, best, dates[0]):
+    if best.kind == "date" and (
+        _take_part_of_month(view, best, dates[0]) or _take_part_of_year(view, best, dates[0])
+    ):
         return
     span = _FROM.search(view.question.text[: dates[0].start]) if len(dates) == 2 else None
     if span is not None:  # "from the beginning of May to the end of August"
@@ -193,7 +195,7 @@ def _take_dates(view: View, years: Years) -> None:
         view.conditions.append((best.name, op, value))
 
 
-_FROM = re.compile(r"\b(?:between|from)\s+(?:(?:the\s+)?(?:beginning|start)\s+of\s+)?$", re.I)
+_FROM = re.compile(r"\b(?:between|from)\s+(?:(?:the\s+)?(?:beginning|start)\s+of\s+|the\s+)?$", re.I)
 _PART_OF_MONTH = re.compile(
     r"\b(?P<end>first|last)\s+(?P<n>\d+|[a-z]+)\s+(?P<unit>day|week)s?\s+(?:of|in)\s*$", re.I
 )
@@ -213,6 +215,33 @@ def _take_part_of_month(view: View, column: Column, date: DateMention) -> bool:
     first, last = (1, count) if match["end"].lower() == "first" else (length - count + 1, length)
     month = f"{date.year:04}-{date.month:02}"
     view.conditions += [(column.name, ">=", f"{month}-{first:02}"), (column.name, "<=", f"{month}-{last:02}")]
+    words = enumerate(view.question.words)
+    view.explain([i for i, word in words if match.start() <= word.start < date.end])
+    return True
+
+
+_PART_OF_YEAR = re.compile(
+    r"\b(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?P<unit>half|quarter)\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?$|"
+    r"\b[HQ](?P<n>[1-4])\s+(?:of\s+)?$",
+    re.I,
+)
+_NTH = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+
+
+def _take_part_of_year(view: View, column: Column, date: DateMention) -> bool:
+    """``the first half of 2024``, ``Q2 2024``: from the first to the last day of it."""
+    match = _PART_OF_YEAR.search(view.question.text[: date.start])
+    if match is None or not date.year or date.month:
+        return False
+    half = (match["unit"] or match[0][0]).lower().startswith("h")
+    parts = 2 if half else 4
+    nth = int(match["n"]) if match["n"] else _NTH.get(match["nth"].lower(), parts)
+    if nth > parts:
+        return False
+    months = 12 // parts
+    last = nth * months
+    end = f"{date.year:04}-{last:02}-{calendar.monthrange(date.year, last)[1]}"
+    view.conditions += [(column.name, ">=", f"{date.year:04}-{last - months + 1:02}-01"), (column.name, "<=", end)]
     words = enumerate(view.question.words)
     view.explain([i for i, word in words if match.start() <= word.start < date.end])
     return True
@@ -304,7 +333,8 @@ def _take_absence(view: View) -> None:
         after += [i for i, word in enumerate(words) if match.start() - 35 <= word.start < match.start()]
     best = max(holes, key=lambda column: sum(view.links[column.name].get(i, 0.0) for i in after))
     linked = any(i in view.links[best.name] for i in after)
-    if linked or len(holes) == 1:
+    denied = any(op == "=" and value == "false" for _, op, value in view.conditions)  # that took the negation
+    if linked or (len(holes) == 1 and not denied):
         # "no deposit" is an empty cell where there are such, and not a nought besides
         view.conditions = [one for one in view.conditions if one != (best.name, "=", "0")]
         view.conditions.append((best.name, "empty", ""))

@@ -202,6 +202,12 @@ WORTH = re.compile(
     r"cost(?:s|ing)?|spent|spend|paid|pays?|bill|money|income|owed?s?|amounts?\s+to)\b",
     re.I,
 )
+# What was spent or came in, all of it.
+TOOK = re.compile(
+    r"\b(?:takings|what\s+(?:did|have|has)\s+[\w' -]{1,40}?\s+(?:spen[dt]|paid|pay|earned|earn|"
+    r"invoiced?|charged?|promised|promise|raised?|taken\s+in|laid\s+out|brought\s+in)|(?:la(?:y|id)|laid)\s+out)\b",
+    re.I,
+)
 QUANTITIES = stems(
     "quantity qty amount unit units pieces hand stock count number hours nights days weeks weekly "
     "copies tickets sold on_hand"
@@ -214,6 +220,10 @@ ADDITIVE = stems(
     "people persons attendees attendance hours minutes frames distance rain rainfall sold copies"
 )
 PRICES = stems("price cost wage pay fee fare rate charge tariff rent salary")
+MONEY = PRICES | stems(
+    "amount sum takings revenue income paid invoice pledge donation deposit dues "
+    "eur euro usd gbp chf pound dollar franc crown"
+)
 # "an hour", "a packet of it": what one of them is worth
 EACH = re.compile(
     r"\b(?:an|per|each|every)\s+(?P<one>hour|day|night|week|month|year|piece|unit|person|head)\b", re.I
@@ -240,6 +250,9 @@ BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|und
 DATED = stems(
     "date day night evening morning afternoon weekday week month quarter season year time when hour moment birthday"
 )
+
+# Columns of numbers that are years.
+YEARS = stems("year born built founded established vintage since")
 
 # What "how …" asks of a size, and of an age or a time besides.
 SIZES = "far|tall|high|deep|wide|heavy|fast|hot|cold|warm|big|large"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from pointwork.agents.readings import lexicon
+from pointwork.agents.readings.measured import unit_named
 from pointwork.agents.readings.question import Question, Word
 from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.catalog import Column, TableInfo
@@ -206,10 +207,15 @@ def _alike(word: str, value: str) -> bool:
 
 
 def is_key(info: TableInfo, column: Column) -> bool:
-    """Whether a column only numbers the rows: it is called so, or as the table, and no value stands twice."""
+    """Whether a column only numbers the rows: it is called so, or as the table, or comes first as whole numbers of
+    which nothing says more, and no value stands twice.
+    """
     names = set(name_stems(column.name))
     called_so = column.kind == "number" and names <= set(name_stems(info.name))  # "repair", not "repair_minutes"
-    return (called_so or bool(names & {"id", "no", "nr", "number"})) and column.distinct == info.rows
+    first = column == info.columns[0] and "INT" in column.type and info.rows > 2
+    counts = names & (lexicon.ADDITIVE | lexicon.YEARS | lexicon.MONEY) or unit_named(column.name)
+    called_so = called_so or bool(names & {"id", "no", "nr", "number"}) or (first and not counts)
+    return called_so and column.distinct == info.rows
 
 
 _CALLED = lexicon.stems("name title nickname")

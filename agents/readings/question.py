@@ -23,8 +23,8 @@ _MONTHS = {
 MONTHS_PATTERN = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<month>{MONTHS_PATTERN})\.?"
 _DAYS_OF_MONTH = re.compile(
-    rf"\b(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:to|and|until|till|-|–)\s*(?P<last>[12]?\d|3[01])(?:st|nd|rd|th)?\s+"
-    rf"{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b",
+    rf"\b(?P<first>[12]?\d|3[01])(?:st|nd|rd|th)?\s*(?:to|and|until|till|-|–)\s*(?:the\s+)?(?P<last>[12]?\d|3[01])"
+    rf"(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b",
     re.I,
 )
 _ORDINALS = re.findall(

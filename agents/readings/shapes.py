@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings import lexicon, measured, moments
-from pointwork.agents.readings.asking import WH, asked_column, may_be, numbers_rows
+from pointwork.agents.readings.asking import WH, asked_column, may_be, numbers_rows, row_name
 from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.periods import period
 from pointwork.agents.readings.products import named_product, product_of
@@ -22,6 +22,7 @@ _OF_A_KIND = re.compile(
 )
 # Units that rows may stand for.
 _COUNTED = lexicon.stems("day date night week month year hour")
+_ASKS_VALUE = re.compile(r"\W*(?:how|what\s+(?:is|was|are|were))\b", re.IGNORECASE)
 _HOW_SIZED = re.compile(rf"\bhow\s+(?:{lexicon.SIZES}|old|long)\b", re.IGNORECASE)
 
 
@@ -53,8 +54,8 @@ def shape_of(view: View) -> Shape | None:
     product = product_of(view)
     if product is not None:
         return {"aggregate": "sum", "column": product}, None, False
-    if view.at(lexicon.TOTAL) or view.at(lexicon.AMOUNT):
-        measure = _measure(view)
+    if view.at(lexicon.TOTAL) or view.at(lexicon.AMOUNT) or view.at(lexicon.TOOK):
+        measure = _measure(view) or _money(view)
         if measure is not None:
             view.explain(view.links[measure])
             return {"aggregate": "sum", "column": measure}, None, False
@@ -191,6 +192,24 @@ def _measure(view: View, *, but: str = "") -> str | None:
     return None
 
 
+def _money(view: View) -> str | None:
+    """The only column of money, where it is asked what was spent or came in."""
+    if not (view.at(lexicon.WORTH) or view.at(lexicon.TOOK)):
+        return None
+    sums = [
+        c.name
+        for c in view.kinds("number")
+        if set(name_stems(c.name)) & lexicon.MONEY and not numbers_rows(view, c)
+    ]
+    if len(sums) != 1 or not view.conditions:
+        return None
+    said = [
+        match.span() for pattern in (lexicon.WORTH, lexicon.TOOK) for match in pattern.finditer(view.question.text)
+    ]
+    view.explain([i for i, w in enumerate(view.question.words) if any(a <= w.start < b for a, b in said)])
+    return sums[0]
+
+
 def _any_date(view: View, asked: Column) -> bool:
     """Whether nothing says that it is this date that is asked for: when a house was *built* is not when one of the
     plants in it was received.
@@ -245,11 +264,14 @@ def _lookup(view: View) -> Shape | None:
             None,
         )
         view.guessed += 1
+    compared = {column for column, op, _ in view.conditions if op in ("<", ">", "<=", ">=")}
     if asked is None:
         measure = max(view.kinds("number"), key=view.strength, default=None)
         if measure is None or view.strength(measure) <= 0:
             return None
         asked = measure
+    if asked.kind == "number" and asked.name in compared and not view.at(_ASKS_VALUE):
+        asked = row_name(view) or asked  # "boats over 10 metres" are boats, no lengths
     if asked.kind == "date" and _any_date(view, asked):
         return None
     return _shown(view, asked)

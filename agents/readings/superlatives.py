@@ -48,6 +48,7 @@ def superlative(view: View) -> Shape | None:
         at, word, plain, down = at + 1, nexts, False, False
         nexts = words[at + 1] if at + 1 < len(words) else None
     view.explain([at])
+    nth = _nth(view, at)
     asked = asked_column(view, at)
     if asked is not None and asked.kind == "number" and _HAS.search(view.question.text[: word.start]):
         asked = row_name(view) or asked
@@ -72,7 +73,29 @@ def superlative(view: View) -> Shape | None:
     view.explain({i: max(weight, 0.7) for i, weight in view.links[measure.name].items()})
     if not plain and nexts is not None and not any(at + 1 in links for links in view.links.values()):
         view.explain([at + 1], 0.6)  # "the longest playing time": it only says which dimension
-    return _extreme(view, asked, measure, _direction(word.stem, measure, down), plain)
+    found = _extreme(view, asked, measure, _direction(word.stem, measure, down), plain)
+    return found if nth == 1 or found is None else _at_place(found, nth)
+
+
+_PLACES = {"second": 2, "2nd": 2, "third": 3, "3rd": 3}
+
+
+def _nth(view: View, at: int) -> int:
+    """Which of the best: ``the second dearest`` is the second."""
+    before = view.question.words[at - 1].text.lower() if at else ""
+    if before in _PLACES:
+        view.explain([at - 1])
+    return _PLACES.get(before, 1)
+
+
+def _at_place(shape: Shape, nth: int) -> Shape:
+    """So many of the best, the last of which is meant."""
+    arguments, cell, yes_no = shape
+    if "limit" not in arguments:  # a maximum
+        column = arguments["column"]
+        order = "desc" if arguments["aggregate"] == "max" else "asc"
+        arguments = {"column": column, "order_by": column, "order": order}
+    return {**arguments, "limit": nth}, cell or 0, yes_no
 
 
 def _rows_named(view: View) -> set[int]:
@@ -139,12 +162,7 @@ def _sums_up(view: View, asked: Column, measure: Column, plain: bool) -> bool:
 
 def _direction(stem: str, measure: Column, down: bool) -> str:
     """Of dates and years the oldest, first and longest are the least."""
-    is_time = (
-        measure.kind == "date"
-        or holds_times(measure)
-        or "year" in name_stems(measure.name)
-        or "born" in name_stems(measure.name)
-    )
+    is_time = measure.kind == "date" or holds_times(measure) or bool(set(name_stems(measure.name)) & lexicon.YEARS)
     if is_time:
         late = stem in lexicon.LAST or stem in lexicon.stems("shortest highest")
         return "desc" if late else "asc"
