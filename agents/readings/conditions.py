@@ -9,6 +9,7 @@ from pointwork.agents.readings.linking import ValueLink, is_key, name_stems, tab
 from pointwork.agents.readings.question import DIGITS, DateMention
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column, TableInfo
+from pointwork.tools.table_info import holds_times
 
 Texts = Callable[[TableInfo, Column], Sequence[str]]
 Years = Callable[[TableInfo, Column], Sequence[int]]
@@ -40,6 +41,7 @@ def take_conditions(view: View, texts: Texts, years: Years) -> None:
     _take_truths(view)
     _take_columns(view)
     _take_dates(view, years)
+    _take_times(view)
     _take_comparisons(view)
     _take_ranges(view)
     _take_numbers(view)
@@ -251,10 +253,47 @@ def _date_strength(view: View, column: Column) -> float:
     return max(view.links[column.name].values(), default=0.0)
 
 
+_HOURS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_CLOCK = re.compile(
+    r"\b(?P<op>before|earlier\s+than|after|later\s+than|past|until|at)\s+"
+    rf"(?P<hour>noon|midday|midnight|\d{{1,2}}|{'|'.join(_HOURS)})(?::(?P<minute>\d\d))?"
+    r"(?:\s*(?P<half>[ap]\.?m\b|o['’]clock|in\s+the\s+(?:morning|afternoon|evening)|at\s+night)|"
+    r"(?=\s*(?:$|[.,;?!)]|\s(?:on|in|of)\b)))",
+    re.I,
+)
+
+
+def _take_times(view: View) -> None:
+    """``before ten in the morning``, of a column with times of day."""
+    columns = [column for column in view.info.columns if holds_times(column)]
+    if not columns:
+        return
+    for match in _CLOCK.finditer(view.question.text):
+        if any(match.start("hour") < date.end and date.start < match.end() for date in view.question.dates):
+            continue
+        hour = match["hour"].lower()
+        number = {"noon": 12, "midday": 12, "midnight": 0}.get(hour, int(hour) if hour.isdigit() else 0)
+        number = _HOURS.index(hour) + 1 if hour in _HOURS else number
+        if re.match(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", match["half"] or "", re.I) and number < 12:
+            number += 12
+        if number > 23:
+            continue
+        word = match["op"].lower()
+        op = "<" if word.startswith(("before", "earlier")) else ">" if word != "at" and word != "until" else "="
+        best = max(columns, key=lambda c: max(view.links[c.name].values(), default=0.0))
+        value = f"{number:02}:{match['minute'] or '00'}"
+        view.conditions.append((best.name, "<=" if word == "until" else op, value))
+        view.explain(view.links[best.name])
+        view.clocks.append(match.span())
+        view.explain([i for i, w in enumerate(view.question.words) if match.start() <= w.start < match.end()])
+
+
 def _take_comparisons(view: View) -> None:
     """``more than 10 mm``: the number column that is named nearest, one that is not compared yet first."""
     words = view.question.words
     for comparison in view.question.comparisons:
+        if any(start < comparison.end and comparison.start < end for start, end in view.clocks):
+            continue
         numbers = [c for c in view.kinds("number") if not is_key(view.info, c)]
         if not numbers:
             view.guessed += 1
@@ -298,6 +337,8 @@ def _take_numbers(view: View) -> None:
     if any(column for column, op, _ in view.conditions if op == "<=") and _BETWEEN.search(view.question.text):
         return
     for value, start, end in view.question.numbers:
+        if any(first <= start < last for first, last in view.clocks):
+            continue
         for column in view.kinds("number", "text"):
             links = view.links[column.name]
             named = [i for i, weight in links.items() if weight >= 0.8 and 0 < start - words[i].end <= 4]

@@ -148,7 +148,7 @@ DOWN = stems(
 LAST, FIRST = stems("last latest newest youngest recent recently"), stems("first earliest oldest original")
 EXPENSIVE = stems("expensive costly popular frequent recent valuable productive")
 
-AVERAGE = re.compile(r"\b(?:average|averages|averaged|mean|on average|typical(?:ly)?)\b", re.I)
+AVERAGE = re.compile(r"\b(?:average|averages|averaged|(?<!\bI )mean|on average|typical(?:ly)?)\b", re.I)
 MEDIAN = re.compile(r"\bmedian\b", re.I)
 TOTAL = re.compile(
     r"\b(?:all\s+\w+\s+counted|total(?:s|led|ling)?|sum(?:med)?|altogether|all together|together|"

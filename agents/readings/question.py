@@ -8,6 +8,7 @@ from functools import cached_property
 from pointwork.agents.readings import lexicon
 from pointwork.text import STOP_WORDS, tokenize
 
+_SHORT = re.compile(r"(who|what|where|when|how|which)['’](?:s|re|d|ll|ve)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _GREETING = re.compile(
     rf"\W*(?:{lexicon.GREETING}\s*[,.!:;–-]|(?:(?:{lexicon.GREETING}|{lexicon.POLITE})[\s,.!:;–-]+)+(?:whether\b|if\b|"
@@ -49,6 +50,9 @@ _DATES = [
 ]
 
 
+_COMPARES = re.compile(
+    r"\b(?:over|above|under|below|(?:more|less|fewer|higher|lower|greater)\s+than|at\s+(?:least|most))\s+$", re.I
+)
 DIGITS = dict(
     zip(
         ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"],
@@ -121,7 +125,9 @@ class Question:
         greeting = _GREETING.match(text)
         for match in _WORD.finditer(text, greeting.end() if greeting else 0):
             stem = tokenize(match[0], stop=False)
-            found.append(Word(match[0], stem[0] if stem else match[0].lower(), match.start(), match.end()))
+            short = _SHORT.fullmatch(match[0])  # "who's" is who
+            said = short[1] if short else match[0]
+            found.append(Word(said, stem[0] if stem else match[0].lower(), match.start(), match.end()))
         return found
 
     @cached_property
@@ -142,6 +148,12 @@ class Question:
             for match in pattern.finditer(self.text):
                 if any(match.start() < d.end and d.start < match.end() for d in found):
                     continue
+                if (
+                    not match.groupdict().get("month")
+                    and len(match[0]) == 4
+                    and _COMPARES.search(self.text[: match.start()])
+                ):
+                    continue  # "rated over 2000" is no year
                 if match[0].lower() in ("may", "march", "mar", "sun", "second") and match[0][0].islower():
                     continue
                 parts = match.groupdict()
@@ -188,7 +200,9 @@ class Question:
         before = self.text[: date.start].rstrip().lower()
         if re.search(r"\b(?:after|later than|following)(?: the(?: year)?| year)?$", before):
             return ">"
-        if re.search(r"\b(?:since|from|starting(?: from)?)(?: the(?: year)?| year)?$", before):
+        if re.search(
+            r"\b(?:since|from|starting(?: from)?)(?: the)?(?: (?:start|beginning) of)?(?: the)?(?: year)?$", before
+        ):
             return ">="
         if re.search(r"\b(?:before|earlier than|prior to)(?: the(?: year)?| year)?$", before):
             return "<"

@@ -264,17 +264,24 @@ def _lookup(view: View) -> Shape | None:
             None,
         )
         view.guessed += 1
-    compared = {column for column, op, _ in view.conditions if op in ("<", ">", "<=", ">=")}
-    if asked is None:
-        measure = max(view.kinds("number"), key=view.strength, default=None)
-        if measure is None or view.strength(measure) <= 0:
-            return None
-        asked = measure
-    if asked.kind == "number" and asked.name in compared and not view.at(_ASKS_VALUE):
-        asked = row_name(view) or asked  # "boats over 10 metres" are boats, no lengths
-    if asked.kind == "date" and _any_date(view, asked):
+    asked = _open(view, asked)
+    if asked is None or (asked.kind == "date" and _any_date(view, asked)):
         return None
     return _shown(view, asked)
+
+
+def _open(view: View, asked: Column | None) -> Column | None:
+    """What is asked for, if it says more than the conditions do: else the name of the rows."""
+    if asked is not None and (asked.name, "empty", "") in view.conditions:  # "staff without a cabin"
+        asked = row_name(view)
+    if asked is None:
+        asked = max(view.kinds("number"), key=view.strength, default=None)
+        if asked is None or view.strength(asked) <= 0:
+            return None
+    compared = {column for column, op, _ in view.conditions if op in ("<", ">", "<=", ">=")}
+    if asked.kind == "number" and asked.name in compared and not view.at(_ASKS_VALUE):
+        return row_name(view) or asked  # "boats over 10 metres" are boats, no lengths
+    return asked
 
 
 def _shown(view: View, asked: Column) -> Shape:

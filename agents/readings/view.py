@@ -18,6 +18,7 @@ class View:
     explained: dict[int, float] = field(default_factory=dict[int, float])
     links: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
     guessed: int = 0
+    clocks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def explain(self, words: Sequence[int] | dict[int, float], weight: float = 1.0) -> None:
         for i in words:
