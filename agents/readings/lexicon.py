@@ -18,7 +18,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
     # name: (words in questions, words in column names)
     "age": (
         "old older oldest young younger youngest age ancient longest employed served serving",
-        "age year born birth built founded established opened date started made",
+        "age year born birth birthday dob built founded established opened date started made",
     ),
     "time": (
         "early earlier earliest late later latest recent recently new newer newest first last when date day "
@@ -105,7 +105,7 @@ _FAMILIES = (
     "finish finished done complete completed end ended fixed mended",
     "build built construction",
     "die died death",
-    "bear born birth birthday",
+    "bear born birth birthday dob",
     "grow grown growth",
     "win won winner winning wins",
     "speak spoke speech",
@@ -146,7 +146,8 @@ DOWN = stems(
 )
 # of dates: the last is the largest
 LAST, FIRST = stems("last latest newest youngest recent recently"), stems("first earliest oldest original")
-EXPENSIVE = stems("expensive costly popular frequent recent valuable productive")
+DEAR = stems("expensive costly valuable")
+EXPENSIVE = DEAR | stems("popular frequent recent productive")
 
 AVERAGE = re.compile(r"\b(?:average|averages|averaged|(?<!\bI )mean|on average|typical(?:ly)?)\b", re.I)
 MEDIAN = re.compile(r"\bmedian\b", re.I)

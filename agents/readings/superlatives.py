@@ -110,11 +110,14 @@ def _numbers_named(view: View) -> set[int]:
 def _most_rows(view: View, at: int, asked: Column | None, plain: bool) -> Shape | None:
     """``who … most often``: the value with the most rows, where nothing else can be compared."""
     word = view.question.words[at]
+    if plain and at + 1 < len(view.question.words) and view.question.words[at + 1].stem in lexicon.DEAR:
+        asked = None  # the most expensive is not what stands there most often
     if asked is None or not (plain or word.text.lower() in ("biggest", "largest", "smallest", "top", "best")):
         view.explained.pop(at, None)  # nothing here can be the coldest
         view.guessed += 1
         return None
     view.explain(view.links[asked.name])
+    view.guessed += not plain  # the biggest has a size of its own, more likely
     order = "asc" if word.stem in lexicon.DOWN else "desc"
     cell = 1 if view.at(lexicon.COUNT) else 0
     return {"aggregate": "count", "group_by": asked.name, "order": order, "limit": 1}, cell, False
