@@ -114,6 +114,9 @@ def _take_truths(view: View) -> None:
             break
 
 
+_GONE = re.compile(r"\b(?:sold\s+out|out\s+of\s+stock|r[au]n\s+out(?:\s+of)?|none\s+left|used\s+up)\b", re.I)
+
+
 def _take_columns(view: View) -> None:
     """A number column compared with another (stock below the reorder level), or with nothing (no cloud)."""
     words, text = view.question.words, view.question.text
@@ -149,6 +152,15 @@ def _take_columns(view: View) -> None:
             view.conditions.append((first.name, op, second.name))
             view.explain(view.links[first.name])
             view.explain(view.links[second.name])
+            return
+    if (gone := _GONE.search(text)) is not None and not view.question.dates:  # no licence runs out of stock
+        held = [c for c in numbers if set(name_stems(c.name)) & lexicon.THINGS and view.own(c)]
+        told = any(
+            gone.start() <= w.start < gone.end() and view.explained.get(i) == 1.0 for i, w in enumerate(words)
+        )
+        if len(held) == 1 and not told:  # a column of its own may say so
+            view.conditions.append((held[0].name, "=", "0"))
+            view.explain([i for i, word in enumerate(words) if gone.start() <= word.start < gone.end()])
             return
     for column in numbers:
         for i, weight in view.links[column.name].items():

@@ -17,9 +17,10 @@ def stems(words: str) -> frozenset[str]:
 _DIMENSIONS: dict[str, tuple[str, str]] = {
     # name: (words in questions, words in column names)
     "age": (
-        "old older oldest young younger youngest age ancient longest employed served serving",
-        "age year born birth birthday dob built founded established opened date started made",
+        "old older oldest elder eldest young younger youngest age ancient longest employed served serving",
+        "age year born birth birthday dob built founded established opened date started made since",
     ),
+    "steepness": ("steep steeper steepest", "slope gradient incline steepness"),
     "time": (
         "early earlier earliest late later latest recent recently new newer newest first last when date day "
         "begin began begun start started join joined since",
@@ -142,10 +143,13 @@ UP = stems(
 )
 DOWN = stems(
     "least lowest smallest shortest minimum min minimal fewest weakest coldest coolest slowest cheapest earliest "
-    "oldest nearest closest lightest driest calmest narrowest thinnest poorest quietest"
+    "oldest eldest soonest nearest closest lightest driest calmest narrowest thinnest poorest quietest"
 )
 # of dates: the last is the largest
-LAST, FIRST = stems("last latest newest youngest recent recently"), stems("first earliest oldest original")
+LAST, FIRST = (
+    stems("last latest newest youngest recent recently"),
+    stems("first earliest oldest eldest soonest original"),
+)
 DEAR = stems("expensive costly valuable")
 EXPENSIVE = DEAR | stems("popular frequent recent productive")
 
@@ -185,7 +189,7 @@ EXISTS = re.compile(
 # words of absence: the filter is an empty cell
 ABSENT = re.compile(
     r"\b(?:not\s+(?:yet\s+)?(?:been\s+)?|never\s+(?:been\s+)?|(?:has|have|had|is|are|was|were|do|does|did)n['’]t\s+"
-    r"(?:yet\s+)?(?:been\s+)?|left\s+(?:empty|blank|open)|empty|blank|unknown|no|without(?:\s+an?)?|missing|lacks?|lacking|still\s+(?:out|open|missing|unpaid|due))\b",
+    r"(?:yet\s+)?(?:been\s+)?|left\s+(?:empty|blank|open)|empty|blank|unknown|no|without(?:\s+an?)?|missing|lacks?|lacking|nobody|no\s+one|still\s+needs?|(?:is|are|still)\s+free|still\s+(?:out|open|missing|unpaid|due))\b",
     re.I,
 )
 NEGATION = re.compile(

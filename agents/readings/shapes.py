@@ -23,6 +23,10 @@ _OF_A_KIND = re.compile(
 # Units that rows may stand for.
 _COUNTED = lexicon.stems("day date night week month year hour")
 _ASKS_VALUE = re.compile(r"\W*(?:how|what\s+(?:is|was|are|were))\b", re.IGNORECASE)
+_LISTS = re.compile(
+    r"\W*(?:please\s+)?(?:(?:name|list|show|give)\b(?:\s+me)?|(?:the\s+)?names?\s+of|all\b|every\w*\b|things?\b|anything\b)",
+    re.IGNORECASE,
+)
 _HOW_SIZED = re.compile(rf"\bhow\s+(?:{lexicon.SIZES}|old|long)\b", re.IGNORECASE)
 
 
@@ -264,6 +268,8 @@ def _lookup(view: View) -> Shape | None:
             None,
         )
         view.guessed += 1
+    if asked is None and _LISTS.match(view.question.text) and not view.at(WH):  # "name the organic ones"
+        asked = row_name(view)
     asked = _open(view, asked)
     if asked is None or (asked.kind == "date" and _any_date(view, asked)):
         return None
