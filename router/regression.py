@@ -33,7 +33,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pointwork.router.inverses import inverted
+from pointwork.router.inverses import inverted, room
 
 Array = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.intp]
@@ -112,6 +112,7 @@ class Regression:
         self.jumps = np.zeros((0, 4))
         self._next = 0
         self._outer = np.empty((dims, dims))
+        self._gains = [room(blocks, dims) for blocks in range(1, BLOCKS + 1)]
         # (heads, blocks): how far each head's θ moves along the gain of its block, and of no other
         self._steps = {part: np.zeros((len(own), max(own) + 1)) for part, (_, _, own) in _PARTS.items()}
         self._wait()
@@ -222,16 +223,17 @@ class Regression:
     ) -> None:
         """Sherman and Morrison, all blocks at once; θ follows from P, which the heads of a block share."""
         flat, inverses, theta = self._views[part][arm]
-        gains = flat.dot(context).reshape(len(weights), self.dims)
+        row, gains, singly = self._gains[len(weights) - 1]
+        flat.dot(context, out=row)
         known, said = gains.dot(context).tolist(), theta.dot(context).tolist()
         scales = [weight / (1.0 + weight * each) for weight, each in zip(weights, known, strict=True)]
         steps, own, outer = self._steps[part], _PARTS[part][2], self._outer
         for head, block in enumerate(own):
             steps[head, block] = scales[block] * (residuals[head] - said[head])
         theta += steps.dot(gains)
-        for gain, scale, inverse in zip(gains, scales, inverses, strict=True):
+        for (gain, across, along), scale, inverse in zip(singly, scales, inverses, strict=True):
             gain *= math.sqrt(scale)  # on both sides, so that P stays symmetric
-            gain[:, None].dot(gain[None], out=outer)  # BLAS: a third of the time of a product by broadcasting
+            across.dot(along, out=outer)  # BLAS: a third of the time of a product by broadcasting
             inverse -= outer
 
     def _noted(self, arm: int, block: int, row: _Waiting) -> None:
