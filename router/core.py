@@ -52,7 +52,12 @@ class Core:
         seed: of the draws.
         settings: numbers that hold for all arms.
         embedder: for texts.
+
+    Attributes:
+        estimates: the regressions; they exist once ``features`` do, when the length of a context is known.
     """
+
+    estimates: Estimates
 
     def __init__(
         self,
@@ -72,6 +77,8 @@ class Core:
         self.active = [True] * len(self.arms)
         self.policy = policy
         self.optimism = float(getattr(policy, "optimism", 0.0))
+        # as arrays, which numpy takes up in half the time of Python's numbers
+        self._optimism, self._greedy = np.array(self.optimism), np.array(1.0 - settings.exploration)
         self.pacer = Pacer(budget, len(self.arms))
         self.settings = settings
         self.embedder = embedder
@@ -86,7 +93,6 @@ class Core:
         self.ledger = Ledger(settings.pending)
         self.clock = 0
         self.features: Features | None = None
-        self._estimates: Estimates | None = None
         self._sheet: Sheet | None = None
         self._vectors = np.zeros((0, embedder.dims))
         self.arms_changed()
@@ -99,12 +105,6 @@ class Core:
         self._sheet = None
         self._vectors = np.asarray(self.embedder.embed([arm.words for arm in self.arms]), np.float64)
 
-    @property
-    def estimates(self) -> Estimates:
-        """The regressions; they exist once the length of a context is known."""
-        assert self._estimates is not None
-        return self._estimates
-
     def prepare(self, given: int | None) -> Features:
         """Fix what contexts are made of, by the first decision: a text, or so many given features.
 
@@ -114,7 +114,7 @@ class Core:
         if self.features is None:
             self.features = Features(self.embedder if given is None else None, given or 0)
             settings = self.settings
-            self._estimates = Estimates(
+            self.estimates = Estimates(
                 self.arms,
                 self.features.dims,
                 ridge=settings.ridge,
@@ -199,9 +199,9 @@ class Core:
             if some is None:
                 self._sheet = sheet
         sheet.shared[:] = inner
-        np.multiply(state, self.features.state_scale, out=sheet.state)
+        sheet.state[:] = state * self.features.state_scale  # not in one step: it is a strided block
         self.estimates.predict(sheet, self.clock, some)
-        np.multiply(sheet.width, self.optimism, out=sheet.bonus)
+        np.multiply(sheet.width, self._optimism, out=sheet.bonus)
         np.add(sheet.mean, sheet.bonus, out=sheet.upper)
         return sheet
 
@@ -210,7 +210,7 @@ class Core:
         settings, pacer = self.settings, self.pacer
         epsilon = settings.exploration
         if ask.most is None and pacer.even(epsilon, settings.exploration_share, dearest):
-            mixed = target * (1.0 - epsilon)
+            mixed = target * self._greedy
             mixed += epsilon / len(target)
             return mixed
         floor = pacer.floor(epsilon, settings.exploration_share, sheet.cost)
@@ -368,8 +368,8 @@ class Core:
         self.drift.grow()
         self.pacer.grow()
         self.health.grow(arm.expected_seconds, quality)
-        if self._estimates is not None:
-            self._estimates.grow(arm, self.clock, quality)
+        if self.features is not None:
+            self.estimates.grow(arm, self.clock, quality)
         self.slots[arm.name] = len(self.arms)
         self.arms.append(arm)
         self.active.append(True)
@@ -379,10 +379,10 @@ class Core:
         """Take over new properties of a known arm; predicted costs follow its price and what is expected of it."""
         slot = self.slots[arm.name]
         before, self.arms[slot] = self.arms[slot], arm
-        timed = 0.0 if self._estimates is None else self._estimates.told[slot][1]
+        timed = 0.0 if self.features is None else self.estimates.told[slot][1]
         self.health.expect(slot, arm.expected_seconds - before.expected_seconds, timed)
-        if self._estimates is not None and self.features is not None:
-            self.pacer.reprice(slot, self._estimates.reprice(slot, before, arm, self.features.bias))
+        if self.features is not None:
+            self.pacer.reprice(slot, self.estimates.reprice(slot, before, arm, self.features.bias))
 
     def retire_arm(self, name: str) -> None:
         """Choose this arm no more; its pending outcomes are still learnt.

@@ -25,6 +25,8 @@ Logs = tuple[float | None, float | None]
 # c₀ in US dollars: differences far below it do not matter, and free calls have a logarithm.
 COST_FLOOR = 1e-6
 SECONDS_FLOOR = 1e-3
+# As arrays: numpy takes them up in half the time of Python's numbers.
+_COST_FLOOR, _ZERO = np.array(COST_FLOOR), np.array(0.0)
 # Observations' worth of belief that log-predictions need no correction, and the largest residual believed.
 SMEAR_PRIOR = 5.0
 SMEAR_CLIP = 3.0
@@ -134,8 +136,8 @@ class Estimates:
         heads += prior.T
         np.exp(sheet.logs, out=sheet.amounts)
         cost *= smear
-        cost -= COST_FLOOR
-        np.maximum(cost, 0.0, out=cost)
+        cost -= _COST_FLOOR
+        np.maximum(cost, _ZERO, out=cost)
         np.matmul(inverse, sheet.column, out=sheet.gains_column)
         np.vecdot(sheet.gains, sheet.contexts, out=width)
         if growth is not None:

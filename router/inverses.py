@@ -1,4 +1,4 @@
-"""Inverting without threads."""
+"""Inverting without threads, and room for what changes an inverse."""
 
 import numpy as np
 import numpy.typing as npt
@@ -29,3 +29,9 @@ def inverted(matrix: Array) -> Array:
     inverse[half:, :half] = -corner.T
     inverse[half:, half:] = bottom
     return inverse
+
+
+def room(blocks: int, dims: int) -> tuple[Array, Array, list[tuple[Array, Array, Array]]]:
+    """Room for the gains P x of so many blocks: all in a row, stacked, and each as an array, a column and a row."""
+    gains = np.empty((blocks, dims))
+    return gains.reshape(-1), gains, [(gain, gain[:, None], gain[None]) for gain in gains]

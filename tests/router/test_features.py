@@ -1,5 +1,6 @@
 """Contexts: bounded, of one version, quick on hostile texts."""
 
+import re
 import time
 
 import numpy as np
@@ -49,8 +50,90 @@ def test_the_shape_tells_kinds_of_request_apart():
     assert all(len(shape_of(text)) == SHAPE for text in kinds)
 
 
+PLAIN = [
+    re.compile(r"```|\bdef \w+\(|\bclass \w+|\breturn\b|[{};][ \t]{0,8}$|=>|==|\w\(\w*\)|</\w+>|\bSELECT\b", re.M),
+    re.compile(
+        r"\d ?[-+*/^=%<>] ?\d|\\frac|\bsum\b|\bpercent|\baverage\b|\bsolve\b",
+        re.I,
+    ),
+    re.compile(r"\bhow (?:many|much|long|far|old)\b|\bcalculate\b|\bcompute\b|\bcount\b", re.I),
+    re.compile(r"\b(?:who|when|where|which|what)\b", re.I),
+    re.compile(r"\b(?:why|how|explain|compare|prove|analy[sz]e)\b", re.I),
+    re.compile(r"\b(?:write|summari[sz]e|translate|rewrite|draft|list|generate|create)\b", re.I),
+    re.compile(r"^[ \t]{0,8}\(?[A-D][).:]\s", re.M),
+]
+PIECES = [
+    *(
+        "def ",
+        "f(x)",
+        "f(",
+        "()",
+        "class ",
+        "class A",
+        "return",
+        " SELECT",
+        "select",
+        "```",
+        "=>",
+        "==",
+        "=",
+        "</a>",
+        "</",
+    ),
+    *(
+        "{",
+        ";",
+        " \t\n",
+        "\n",
+        " ",
+        "a",
+        "_",
+        "?",
+        "1 + 2",
+        "3",
+        "-",
+        "4",
+        "\\frac",
+        "\\FRAC",
+        "Sum",
+        "percent",
+        "solve",
+    ),
+    *(
+        "how many",
+        "How  many",
+        "How old",
+        "count",
+        "dis",
+        "s",
+        "who",
+        "WHAT",
+        "why",
+        "How",
+        "Analyze",
+        "write",
+        "rewrite",
+    ),
+    *("A.", "B) x", "(C: ", "é", "ſum", "lİst", "lıst", "٣", "K"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=7).map("".join))
+def test_kinds_found_by_parts_are_those_of_one_pattern_each(text: str):
+    assert shape_of(text)[3:-1].tolist() == [float(plain.search(text) is not None) for plain in PLAIN]
+
+
 @pytest.mark.parametrize(
-    "text", ["x" * 300_000, "1 " * 100_000, "; " * 100_000, "f(" * 100_000, "\n" * 200_000 + "a"]
+    "text",
+    [
+        "x" * 300_000,
+        "1 " * 100_000,
+        "; " * 100_000,
+        "f(" * 100_000,
+        "(f" * 100_000,
+        "how manydef x" * 50_000,
+        "\n" * 200_000 + "a",
+    ],
 )
 def test_hostile_texts_take_no_long_time(text: str):
     features = Features(HashingEmbedder(32))
