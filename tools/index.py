@@ -195,18 +195,22 @@ class ToolIndex:
     def _scores(self, request: Request) -> Floats:
         texts = [request.text if tokenize(request.text) else request.files or request.text, *request.parts]
         meant = [request.files] if request.files and texts[0] != request.files else []
-        # what it leaves counts as words too
-        among = self._likely([*texts, *meant, *request.leaves])
+        # what its files mean, and what it leaves, counts as words too
+        besides = [*meant, *request.leaves]
+        among = self._likely([*texts, " . ".join(besides)] if besides else texts)
         signals = self._signals(texts, among)
         scores = self._ranker.scores(signals)
-        if meant or request.leaves:
-            loose = self._ranker.loose(self._signals([*meant, *request.leaves], among))
+        if besides:
+            made = self._signals(besides, among)
+            loose = self._ranker.loose(made)
             scores = positive(scores)
             if meant:
                 scores = scores + np.float32(_FILES) * loose[0]
             if request.leaves:
                 weight = _LEAVES + (_LEAVES_FIRM - _LEAVES) * self._ranker.firmness(signals)
-                scores = positive(scores) + np.float32(weight) * loose[len(meant) :].max(axis=0)
+                # where no tool makes such a thing, those that come nearest are none for it
+                there = self._ranker.there(made)[len(meant) :, None]
+                scores = positive(scores) + np.float32(weight) * (there * loose[len(meant) :]).max(axis=0)
         return self._spread(self._with_neighbours(scores, among), among)
 
     def _with_neighbours(self, scores: Floats, among: Ints | None) -> Floats:

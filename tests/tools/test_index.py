@@ -123,6 +123,15 @@ def test_a_tool_for_what_is_to_be_made_is_found_though_the_request_does_not_name
     assert "add_paragraph" in found("Get the tide for tomorrow and write a report of it", 3, tools)
 
 
+def test_where_nothing_makes_what_is_to_be_left_nothing_is_added_for_it() -> None:
+    asked = "Get the tide for tomorrow and write a report of it"
+    with_it = [*TOOLS, named("add_paragraph", "Add a paragraph to a Word document, or create one")]
+    for tools, makes in ((TOOLS, 0), (with_it, 1)):
+        index = ToolIndex(tools)
+        [there] = index._ranker.there(index._signals(read_request(asked).leaves))  # pyright: ignore[reportPrivateUsage]
+        assert round(float(there)) == makes
+
+
 def test_of_tools_that_fit_alike_that_is_likelier_whose_neighbours_fit() -> None:
     about = "Look it up"
     tools = [
