@@ -98,6 +98,8 @@ class ToolIndex:
         given: Any = tools
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise UsageError(f"an index is made of a list of tools, not {given!r:.200}")
+        if not isinstance(cast(Any, groups), Mapping | None):
+            raise UsageError(f"groups are a dictionary, tool to what it belongs to, not {groups!r:.200}")
         self._tools = list(tools)
         read = [describe(tool) for tool in self._tools]
         self._names = [tool.name for tool in read]

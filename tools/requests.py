@@ -130,7 +130,7 @@ def read_request(request: str) -> Request:
         return " "
 
     def address(match: re.Match[str]) -> str:
-        ending = match[2].split("?")[0].split("#")[0].rsplit("/", 1)[-1].rpartition(".")[2].lower()
+        ending = match[2].rstrip(".,;:!?").split("?")[0].split("#")[0].rsplit("/", 1)[-1].rpartition(".")[2].lower()
         kind = _KINDS.get(ending) or _KINDS.get(ending[:3])
         if kind and len(ending) < _LONGEST_ENDING:
             files[f"read open load {kind}"] = None

@@ -108,10 +108,16 @@ def test_what_is_only_read_is_not_made(asked: str) -> None:
 
 
 def test_an_address_on_the_web_is_no_file() -> None:
-    asked = read_request("Read https://a.example/docs/b.pdf?c=1 and https://github.com/d/e")
+    asked = read_request("Read https://a.example/docs/b?c=1 and https://github.com/d/e.pdf.")
     assert (asked.files, asked.leaves) == ("read open load pdf document", ("fetch open web page url",))
     assert "github.com" in asked.text
     assert "docs" not in asked.text
+
+
+def test_groups_are_a_dictionary() -> None:
+    groups: Any = [("getTide", "harbour")]
+    with pytest.raises(UsageError, match="groups are a dictionary"):
+        ToolIndex(TOOLS, groups=groups)
 
 
 def test_a_tool_for_what_is_to_be_made_is_found_though_the_request_does_not_name_it() -> None:
