@@ -59,6 +59,9 @@ class Hub:
         store: where pins are.
         trust_first: whether the first listing of a server is agreed to.
         on_progress: told of calls at work.
+
+    Attributes:
+        server_of: for each of the tools that were asked for last, its server.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Hub:
         self._servers = {n: ForeignServer(n, s, on_progress) for n, s in servers.items()}
         self._listed: dict[str, list[Listed]] = {}
         self._told: set[tuple[str, str, str]] = set()
+        self.server_of: dict[str, str] = {}
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, _close, self._worker, self._servers)
 
@@ -200,6 +204,7 @@ class Hub:
                 name += " "
             wanted[name] = listed
         names = valid_names(wanted)
+        self.server_of = {names[name]: listed.server for name, listed in wanted.items()}
         return [self._tool(names[name], listed) for name, listed in wanted.items()]
 
     def _tool(self, shown: str, listed: Listed) -> Tool:

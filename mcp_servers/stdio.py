@@ -7,6 +7,7 @@ children that left the group are found by a mark in their environment.
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
@@ -31,6 +32,10 @@ MARK = "POINTWORK_MCP_SERVER"
 STDERR_KEPT = 8_000
 GRACE = 2.0  # seconds to end by itself, and again after SIGTERM
 _CHUNK = 65_536
+# Messages that a server may send beside one for each of ours: so many at once, so many a second over time. One that
+# sends more keeps a processor busy for nothing, and whoever does not read our refusals fills the memory with them.
+MOST_UNASKED, UNASKED_A_SECOND = 10_000, 200
+_MOST_DIGITS = 4_000
 
 
 class Process:
@@ -169,10 +174,15 @@ async def streams(process: Process, max_bytes: int, memory_mb: int) -> AsyncGene
     to_client, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_client = anyio.create_memory_object_stream[SessionMessage](0)
 
+    patience = _Patience()
+
     async def reader() -> None:
         async with to_client:
             with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 async for line in _lines(process, max_bytes):
+                    if patience.ends():
+                        process.end(f"it sent more than {MOST_UNASKED:,} messages that nobody asked for")
+                        return
                     message = _parsed(line)
                     if message is not None:
                         await to_client.send(message)
@@ -182,6 +192,7 @@ async def streams(process: Process, max_bytes: int, memory_mb: int) -> AsyncGene
         assert stdin is not None
         async with from_client:
             async for sent in from_client:
+                patience.asked(sent)
                 text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     stdin.write(text.encode() + b"\n")
@@ -221,11 +232,60 @@ async def _lines(process: Process, max_bytes: int) -> AsyncGenerator[bytes, None
             return
 
 
+class _Patience:
+    """How many more lines may come that answer nothing of ours."""
+
+    def __init__(self) -> None:
+        self._left, self._at = float(MOST_UNASKED), time.monotonic()
+
+    def asked(self, sent: SessionMessage) -> None:
+        """A message of ours: a request may be answered; an answer to one of its own earns it nothing."""
+        if isinstance(sent.message, types.JSONRPCRequest):
+            self._left += 1
+
+    def ends(self) -> bool:
+        """Whether one more is too many."""
+        now = time.monotonic()
+        grown = self._left + (now - self._at) * UNASKED_A_SECOND
+        self._left, self._at = min(grown, float(MOST_UNASKED)) - 1, now
+        return self._left < 0
+
+
 def _parsed(line: bytes) -> SessionMessage | None:
     if not line.strip():
         return None
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
+    except ValueError as error:
+        found = _mended(line, error)
+    if found is None:
         log.info("an MCP server wrote a line that is no message: %r", line[:200])
+    return found
+
+
+def _mended(line: bytes, error: ValueError) -> SessionMessage | None:
+    """A message with letters that are none (half of an emoji, say, where a server cut a text), without these.
+
+    An answer that can not be read at all becomes an error: whoever waits for it need not wait in vain.
+    """
+    try:
+        value: Any = json.loads(line.decode("utf-8", "replace"), parse_int=_number)
+    except (ValueError, RecursionError):
         return None
+    if not isinstance(value, dict):
+        return None
+    try:
+        clean = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(clean, by_name=False))
+    except (ValueError, RecursionError):
+        pass
+    whose: Any = cast(dict[str, Any], value).get("id")
+    if isinstance(whose, bool) or not isinstance(whose, int | str) or "method" in value:
+        return None
+    said = types.ErrorData(code=types.PARSE_ERROR, message=f"its answer can not be read: {str(error)[:300]}")
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=whose, error=said))
+
+
+def _number(digits: str) -> int | str:
+    # a number of many thousand digits could be read, but not written again
+    return int(digits) if len(digits) < _MOST_DIGITS else digits

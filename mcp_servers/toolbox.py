@@ -29,7 +29,10 @@ class Toolbox:
         tools = await self._hub.tools()
         known = [(tool.name, tool.description, tool.input_schema, tool.output_schema) for tool in tools]
         if self._index is None or known != self._of:
-            self._index, self._of = ToolIndex(tools, store=self._store, embedder=self._encoder), known
+            self._index = ToolIndex(
+                tools, store=self._store, embedder=self._encoder, groups=dict(self._hub.server_of)
+            )
+            self._of = known
         return self._index
 
     async def prepare(self, text: str, _: ToolContext) -> Prepared:

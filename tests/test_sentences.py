@@ -49,3 +49,10 @@ def test_a_tool_index_takes_it() -> None:
     for embedder in (None, "auto", "minilm", SentenceEmbedder()):
         [hit] = ToolIndex(tools, embedder=embedder).search("book a railway ticket", k=1)
         assert hit.name == "rail"
+
+
+def test_half_an_emoji_is_no_obstacle() -> None:
+    from pointwork.sentences import SentenceEmbedder
+
+    [half, whole] = SentenceEmbedder().embed(["book a ticket \ud83d", "book a ticket ?"])
+    assert half @ whole > 0.99

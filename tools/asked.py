@@ -250,6 +250,6 @@ def source(task: str, tool: str, arguments: Iterable[str]) -> bool:
 
 
 def not_asked_for(task: str, text: str) -> str:
-    """The sentences of a private text that have no word in common with the task."""
-    words = set(tokenize(own_words(task))) - _GENERIC
+    """The sentences of a private text that have no word in common with the task; "4" in both says nothing."""
+    words = {word for word in tokenize(own_words(task)) if len(word) > 2 or not word.isdigit()} - _GENERIC
     return "\n".join(sentence for sentence in sentences(text) if not words & set(tokenize(sentence)))

@@ -14,6 +14,7 @@ from pointwork.text import tokenize
 
 _LONGEST = 300  # characters of a name
 _SHORTEST = 6  # characters of a private piece that is looked for
+_DIGITS = 7  # of a telephone number
 _WORDS = 3  # words in a row that are a piece of a text
 
 _TARGET = re.compile(
@@ -31,6 +32,8 @@ TARGET_NAMES = frozenset(
         stop=False,
     )
 )
+_PHONE = re.compile(r"(?:\+|\b00)\d(?:[ ()/.-]{0,2}\d){6,14}\b")
+_NUMBER_NAMES = frozenset(tokenize("number mobile tel telephone dial", stop=False))
 _RECEIVER_NAMES = frozenset(
     tokenize("to recipient user member collaborator attendees owner role group audience visibility", stop=False)
 )
@@ -83,9 +86,27 @@ def targets(pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
         if set(tokenize(name, stop=False)) & TARGET_NAMES and len(text) <= _LONGEST:
             yield from split(text)
             found = _TARGET.finditer(text)
+        elif phone(text, name):  # a text may tell a number; a number alone is one to call or write to
+            yield text.strip()
+            continue
         else:  # a text may speak of a file; an address in it is one to write to
             found = _ADDRESS.finditer(text)
         yield from (match[0].rstrip(".,;:!?)") for match in found)
+
+
+def phone(text: str, name: str = "") -> str:
+    """The digits of a telephone number that stands alone, however it is spaced; of a plain number only if what it
+    is given as says so.
+    """
+    text = text.strip()
+    digits = re.sub(r"\D", "", text)
+    plain = bool(set(tokenize(name, stop=False)) & _NUMBER_NAMES) and re.fullmatch(r"[\d ()/.-]{7,24}", text)
+    return digits.removeprefix("00") if _PHONE.fullmatch(text) or (plain and len(digits) >= _DIGITS) else ""
+
+
+def phones(text: str) -> set[str]:
+    """The digits of the telephone numbers of a text."""
+    return {re.sub(r"\D", "", match[0]).removeprefix("00") for match in _PHONE.finditer(text)}
 
 
 def split(text: str) -> list[str]:

@@ -3,7 +3,8 @@
 Three things are asked of each tool: do its words fit (BM25F over name, description, parameters and results, with
 words that mean nearly the same), does its meaning fit (static sentence embeddings of name and description), and did
 it serve requests like this one before. Requests that ask for several things are split: a part that some tool covers
-well stands for itself.
+well stands for itself. What a request is to leave behind (a report, a saved file) asks for what makes that, and a
+tool whose neighbours on its server fit is the likelier one.
 """
 
 import threading
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pointwork.embedding import Embedder, StaticEmbedder, default_embedder, unit
 from pointwork.errors import UsageError
@@ -40,6 +42,9 @@ _UNLIKELY = np.float32(-1e9)  # the score of what was not looked at closely
 # The share of what all tools have in common that is taken from a request's vector: a sentence encoder's needs less.
 _MEAN, _MEAN_ENCODED = 0.7, 0.3
 _FILES = 0.6  # weight of what a request's file names mean
+_LEAVES, _LEAVES_FIRM = 0.6, 0.2  # of what it leaves behind; the second where it names the tools that it wants
+_GROUP = 0.15  # of the best tools of a tool's server
+_BEST_OF_GROUP = 3
 _USED = 2.0  # weight of past usage
 
 
@@ -73,6 +78,7 @@ class ToolIndex:
         store: where past usage is kept (a store, or a URL); None: only in memory.
         embedder: says what tools and requests mean: ``static``, ``minilm`` (extra ``embed``), an ``Embedder``; None
             or ``auto`` takes MiniLM where the extra is installed and there are no more than ``MOST_ENCODED`` tools.
+        groups: tool to what it belongs to, its server say; without one, what stands before a "/" in its name.
 
     Searching is safe from several threads.
 
@@ -87,10 +93,13 @@ class ToolIndex:
         *,
         store: "Store | str | None" = None,
         embedder: Embedder | str | None = None,
+        groups: Mapping[str, str] | None = None,
     ) -> None:
         given: Any = tools
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise UsageError(f"an index is made of a list of tools, not {given!r:.200}")
+        if not isinstance(cast(Any, groups), Mapping | None):
+            raise UsageError(f"groups are a dictionary, tool to what it belongs to, not {groups!r:.200}")
         self._tools = list(tools)
         read = [describe(tool) for tool in self._tools]
         self._names = [tool.name for tool in read]
@@ -99,6 +108,7 @@ class ToolIndex:
             twice = next(name for name, count in Counter(self._names).items() if count > 1)
             raise UsageError(f"the index was given two tools named {twice!r}")
         self._tokens = [tool.tokens for tool in read]
+        self._groups = _grouped(self._names, groups or {})
         static: Embedder = StaticEmbedder(FEW_DIMS) if len(read) > MANY else default_embedder()
         chosen = _chosen(embedder, len(read))
         self._embedder = chosen or static
@@ -186,13 +196,40 @@ class ToolIndex:
 
     def _scores(self, request: Request) -> Floats:
         texts = [request.text if tokenize(request.text) else request.files or request.text, *request.parts]
-        if not request.files or texts[0] == request.files:
-            among = self._likely(texts)
-            return self._spread(self._ranker.scores(self._signals(texts, among)), among)
-        among = self._likely([*texts, request.files])  # what its files mean counts as words too
-        scores = positive(self._ranker.scores(self._signals(texts, among)))
-        meant = positive(self._ranker.loose(self._signals([request.files], among))[0])
-        return self._spread(scores + np.float32(_FILES) * meant, among)
+        meant = [request.files] if request.files and texts[0] != request.files else []
+        # what its files mean, and what it leaves, counts as words too
+        besides = [*meant, *request.leaves]
+        among = self._likely([*texts, " . ".join(besides)] if besides else texts)
+        signals = self._signals(texts, among)
+        scores = self._ranker.scores(signals)
+        if besides:
+            made = self._signals(besides, among)
+            loose = self._ranker.loose(made)
+            scores = positive(scores)
+            if meant:
+                scores = scores + np.float32(_FILES) * loose[0]
+            if request.leaves:
+                weight = _LEAVES + (_LEAVES_FIRM - _LEAVES) * self._ranker.firmness(signals)
+                # where no tool makes such a thing, those that come nearest are none for it
+                there = self._ranker.there(made)[len(meant) :, None]
+                scores = positive(scores) + np.float32(weight) * (there * loose[len(meant) :]).max(axis=0)
+        return self._spread(self._with_neighbours(scores, among), among)
+
+    def _with_neighbours(self, scores: Floats, among: Ints | None) -> Floats:
+        """A share of how well the best tools of its group fit, for each tool of one."""
+        if self._groups is None:
+            return scores
+        groups = self._groups if among is None else self._groups[among]
+        scores = positive(scores)
+        order = np.lexsort((-scores, groups))
+        sorted_groups = groups[order]
+        starts = np.searchsorted(sorted_groups, sorted_groups)  # where the group of each begins
+        best = order[np.arange(len(order)) - starts < _BEST_OF_GROUP]
+        count = np.bincount(groups[best])
+        means = np.bincount(groups[best], scores[best]) / np.maximum(count, 1)
+        means[0] = 0.0  # those of no group
+        fit: Floats = (means / max(float(means.max()), 1e-9)).astype(np.float32)
+        return scores + np.float32(_GROUP) * fit[groups]
 
     def _likely(self, texts: list[str]) -> Ints | None:
         """Of very many tools, those that are worth a closer look; None: all are."""
@@ -255,6 +292,16 @@ class ToolIndex:
     def schema_tokens(hits: Sequence[Hit]) -> int:
         """About how many tokens it costs to show hits to a model."""
         return sum(hit.tokens for hit in hits)
+
+
+def _grouped(names: Sequence[str], given: Mapping[str, str]) -> NDArray[np.intp] | None:
+    """The number of each tool's group, 0 for none; None if there is but one group, or none."""
+    numbers: dict[str, int] = {}
+    found: list[int] = []
+    for name in names:
+        group = given.get(name) or name.rpartition("/")[0]
+        found.append(numbers.setdefault(group, len(numbers) + 1) if group else 0)
+    return np.array(found, np.intp) if len(numbers) > 1 else None
 
 
 def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:

@@ -286,17 +286,22 @@ def _was_read(text: str, taint: Taint) -> bool:
 
 
 def _in_task(text: str, taint: Taint) -> bool:
-    return asked.names(taint.task, text)
+    if asked.names(taint.task, text):
+        return True
+    digits = carried.phone(text)
+    return bool(digits) and digits in carried.phones(asked.own_words(taint.task))
 
 
 def _steered(pieces: list[tuple[str, str]], taint: Taint) -> str:
     """A target that stands in untrusted text and not in the task; the whole of it, or the host that it goes to."""
     low = taint.untrusted_text.lower()
-    for target in carried.targets(pieces):
+    for target in (*carried.targets(pieces), *carried.receivers(pieces)):
         if len(target) < 3 or _in_task(target, taint):
             continue
         host = urllib.parse.urlsplit(target).hostname if "://" in target else target.rpartition("@")[2]
         whole = target.lower()
+        if carried.phone(target) and carried.phone(target) in carried.phones(low):
+            return target[:120]
         if whole in low or (("://" in target or "@" in target) and host and host.lower() in low):
             return target[:120]
     return ""

@@ -44,6 +44,8 @@ FEATURES = (
 MEANING, NAME, TOLD = 0.7, 0.3, 0.4
 # Between these shares of a part's words that its best tool covers, strict takes over from loose.
 COVERED_LITTLE, COVERED_WELL = 0.15, 0.3
+# The same for whether anything makes what a request is to leave behind.
+MADE_LITTLE, MADE_WELL = 0.2, 0.35
 
 _BEST, _OF_EACH = 25, 8
 _WORDS_SHARE = 0.7
@@ -142,6 +144,11 @@ class Ranker:
         rows = range(1, len(signals.texts)) if len(signals.texts) > 1 else range(1)
         covered = float(np.mean([self._covered(signals, row) for row in rows]))
         return float(np.clip((covered - COVERED_LITTLE) / (COVERED_WELL - COVERED_LITTLE), 0, 1))
+
+    def there(self, signals: Signals) -> Floats:
+        """For each text, how far a tool is there that does it, by the words that its best one covers: 0 to 1."""
+        covered = np.array([self._covered(signals, row) for row in range(len(signals.texts))], np.float32)
+        return np.clip((covered - MADE_LITTLE) / (MADE_WELL - MADE_LITTLE), 0, 1).astype(np.float32)
 
     def _covered(self, signals: Signals, row: int) -> float:
         """The share of a text's words, by what they tell, that the best tool covers."""

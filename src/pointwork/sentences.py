@@ -130,7 +130,8 @@ class _MiniLM:
     def embed(self, texts: Sequence[str]) -> Vectors:
         torch = self._torch
         with self._lock:  # the tokeniser pads to the longest of its batch
-            read = self._tokenizer.encode_batch(list(texts))
+            # half an emoji is no text to the tokeniser
+            read = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
         pieces = torch.tensor([each.ids for each in read])
         mask = torch.tensor([each.attention_mask for each in read])
         with torch.inference_mode():

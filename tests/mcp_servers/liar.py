@@ -165,6 +165,42 @@ def talk_rubbish(request: Any, _: Any) -> bool:
     return True
 
 
+def flood(_: Any, __: Any) -> None:
+    while True:
+        send({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
+
+
+def ask_without_end(_: Any, __: Any) -> None:
+    number = 1_000_000
+    while True:  # and never reads what it is told
+        number += 1
+        send({"id": number, "method": "roots/list"})
+
+
+def write_half_letters(request: Any, params: dict[str, Any]) -> bool:
+    text = {"emoji": "ab\\ud83d", "latin": "caf\udce9"}[params["arguments"]["text"]]
+    line = (
+        f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}'
+    )
+    sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    sys.stdout.buffer.flush()
+    return True
+
+
+def answer_neither(request: Any, _: Any) -> bool:
+    send({"id": request, "error": "no"})
+    return True
+
+
+def count_high(request: Any, _: Any) -> bool:
+    number = "1" + "0" * 9_999
+    sys.stdout.write(
+        f'{{"jsonrpc":"2.0","id":{request},"result":{{"content":[],"structuredContent":{{"n":{number}}}}}}}\n'
+    )
+    sys.stdout.flush()
+    return True
+
+
 # What a mode does in a call; True: it has answered, or never will.
 LIES: dict[str, Any] = {
     "drift": change,
@@ -181,6 +217,11 @@ LIES: dict[str, Any] = {
     "children": have_children,
     "progress": report,
     "rubbish": talk_rubbish,
+    "flood": flood,
+    "asks": ask_without_end,
+    "half-letters": write_half_letters,
+    "neither": answer_neither,
+    "high": count_high,
 }
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from pointwork.errors import ToolDenied, ToolError, UsageError
-from pointwork.mcp_servers import foreign
+from pointwork.mcp_servers import foreign, stdio
 from pointwork.mcp_servers.hub import Hub
 from pointwork.mcp_servers.toolbox import Toolbox
 from pointwork.settings import McpSettings
@@ -374,6 +374,44 @@ def test_rubbish_is_an_error_and_the_server_goes_on(hub: Callable[..., Hub]) -> 
         with pytest.raises(ToolError, match="MCP server 'liar'"):
             call(one, text="x")
     assert one.server("liar").starts == 1
+
+
+@pytest.mark.parametrize("mode", ["flood", "asks"])
+def test_one_that_talks_without_end_is_ended(
+    hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(stdio, "MOST_UNASKED", 200)
+    monkeypatch.setattr(stdio, "UNASKED_A_SECOND", 1)
+    one = hub(mode, timeout=60)
+    tools_of(one)
+    pid = one.server("liar").pid
+    with pytest.raises(ToolError, match="more than 200 messages that nobody asked for"):
+        call(one, text="x")
+    assert gone(pid or 0)
+
+
+def test_many_calls_are_no_talk_without_end(hub: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "MOST_UNASKED", 5)
+    monkeypatch.setattr(stdio, "UNASKED_A_SECOND", 0)
+    one = hub("honest")
+    tool = tools_of(one)["liar_echo"]
+    for number in range(20):
+        assert one.run(tool.call({"text": str(number)})).text == str(number)
+
+
+@pytest.mark.parametrize(("text", "said"), [("emoji", "ab?"), ("latin", "caf\ufffd")])
+def test_letters_that_are_none_do_not_hide_the_others(hub: Callable[..., Hub], text: str, said: str) -> None:
+    assert call(hub("half-letters", timeout=20), text=text).text == said
+
+
+def test_an_answer_that_can_not_be_read_is_an_error_at_once(hub: Callable[..., Hub]) -> None:
+    with pytest.raises(ToolError, match="can not be read"):
+        call(hub("neither", timeout=60), text="x")
+
+
+def test_a_number_of_ten_thousand_digits_is_read_as_its_digits(hub: Callable[..., Hub]) -> None:
+    value = call(hub("high", timeout=20), text="x").value
+    assert len(value["n"]) == 10_000
 
 
 def test_a_schema_that_points_elsewhere_fetches_nothing(hub: Callable[..., Hub]) -> None:

@@ -219,6 +219,50 @@ def test_other_hosts_and_origins_are_refused(over_http: Any) -> None:
         assert post(over.url, INIT, Host="tools.example.evil.example").status_code == 421
 
 
+MALFORMED: list[bytes] = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"tools/call"',
+    b"[1, null, []]",
+    b"\xff\xfe{}",
+    b"\xef\xbb\xbf{}",
+    b"[" * 5000 + b"]" * 5000,
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"team","arguments":{"task":"\\ud800"}}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n":' + b"1" * 5000 + b"}}",
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":1,"method":["tools/call"]}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}',
+    b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    b'[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"team","arguments":{"task":"x"}}}]',
+]
+
+
+@pytest.mark.parametrize("scopes", [("read",), ("read", "run")])
+def test_malformed_requests_are_refused_and_the_server_goes_on(over_http: Any, scopes: Any) -> None:
+    with over_http(caller(KEY, scopes=scopes)) as over, httpx2.Client(timeout=30) as client:
+        headers = {**HEADERS, "Authorization": f"Bearer {KEY}"}
+        for body in MALFORMED:
+            assert 400 <= client.post(over.url, content=body, headers=headers).status_code < 500, body[:60]
+        assert client.post(over.url, content=b" " * 5_000_000, headers=headers).status_code in (400, 413)
+        for name, value in (
+            ("Content-Type", "text/plain"),
+            ("Accept", "text/html"),
+            ("Mcp-Session-Id", "not-mine"),
+            ("Authorization", "Bearer"),
+            ("Authorization", "Bearer " + "x" * 20_000),
+            ("Authorization", f"Bearer {KEY} {KEY}"),
+            ("Authorization", f"Basic Bearer {KEY}"),
+        ):
+            said = client.post(over.url, json=PING, headers={**headers, name: value})
+            assert 400 <= said.status_code < 500, (name, value[:40], said.status_code)
+        for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+            assert client.request(method, over.url, headers=headers).status_code >= 400
+        assert client.post(over.url, json=INIT, headers=headers).status_code == 200
+
+
 def test_the_network_needs_a_token(served: AgentServer) -> None:
     for host in ("0.0.0.0", "192.168.1.5", "::"):
         with pytest.raises(UsageError, match="--token-file"):

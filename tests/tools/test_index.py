@@ -83,6 +83,90 @@ def test_parts_and_files_of_requests() -> None:
     assert len(two.parts) == 2 or two.parts == ()
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("Compare both and make a report of it", "word document"),
+        ("Look at last month's sales, then write me a letter about them.", "word document"),
+        ("Put the prices into a spreadsheet", "workbook"),
+        ("Turn it into slides", "presentation"),
+        ("List the largest ones and save it", "write create file"),
+        ("Send the plan to ann@example.org", "send email"),
+        ("What does https://a.example/b say?", "web page"),
+        ("Find the best phone on the web", "search web"),
+    ],
+)
+def test_what_a_request_leaves_asks_for_what_makes_it(asked: str, words: str) -> None:
+    assert any(words in each for each in read_request(asked).leaves)
+
+
+@pytest.mark.parametrize(
+    "asked", ["Read the report", "What does my letter say?", "When is high tide?", "the file a.md"]
+)
+def test_what_is_only_read_is_not_made(asked: str) -> None:
+    assert read_request(asked).leaves == ()
+
+
+def test_an_address_on_the_web_is_no_file() -> None:
+    asked = read_request("Read https://a.example/docs/b?c=1 and https://github.com/d/e.pdf.")
+    assert (asked.files, asked.leaves) == ("read open load pdf document", ("fetch open web page url",))
+    assert "github.com" in asked.text
+    assert "docs" not in asked.text
+
+
+def test_groups_are_a_dictionary() -> None:
+    groups: Any = [("getTide", "harbour")]
+    with pytest.raises(UsageError, match="groups are a dictionary"):
+        ToolIndex(TOOLS, groups=groups)
+
+
+def test_a_tool_for_what_is_to_be_made_is_found_though_the_request_does_not_name_it() -> None:
+    tools = [
+        *TOOLS,
+        named("add_paragraph", "Add a paragraph to a Word document"),
+        named("reportFault", "Report a fault of a boat"),
+    ]
+    assert "add_paragraph" in found("Get the tide for tomorrow and write a report of it", 3, tools)
+
+
+def test_where_nothing_makes_what_is_to_be_left_nothing_is_added_for_it() -> None:
+    asked = "Get the tide for tomorrow and write a report of it"
+    with_it = [*TOOLS, named("add_paragraph", "Add a paragraph to a Word document, or create one")]
+    for tools, makes in ((TOOLS, 0), (with_it, 1)):
+        index = ToolIndex(tools)
+        [there] = index._ranker.there(index._signals(read_request(asked).leaves))  # pyright: ignore[reportPrivateUsage]
+        assert round(float(there)) == makes
+
+
+def test_of_tools_that_fit_alike_that_is_likelier_whose_neighbours_fit() -> None:
+    about = "Look it up"
+    tools = [
+        {"name": name, "description": text}
+        for name, text in [
+            ("zoo/find", about),
+            ("harbour/find", about),
+            ("harbour/tides", "Times of high and low water"),
+            ("harbour/berths", "Free berths in the marina, by tide"),
+            ("zoo/feed", "When the lions are fed"),
+        ]
+    ]
+    asked = "find when high water is and a berth in the marina"
+
+    def place(index: ToolIndex, name: str) -> int:
+        return [hit.name for hit in index.search(asked, k=5)].index(name)
+
+    assert place(ToolIndex(tools), "harbour/find") < place(ToolIndex(tools), "zoo/find")
+    # names that do not say it: somebody who knows has to
+    plain = [
+        {**tool, "name": tool["name"].replace("/", "X").replace("harbour", "h").replace("zoo", "a")}
+        for tool in tools
+    ]
+    groups = {tool["name"]: tool["name"][0] for tool in plain}
+    scores = {hit.name: hit.score for hit in ToolIndex(plain).search(asked, k=5)}
+    grouped = {hit.name: hit.score for hit in ToolIndex(plain, groups=groups).search(asked, k=5)}
+    assert scores["hXfind"] - scores["aXfind"] < grouped["hXfind"] - grouped["aXfind"]
+
+
 def test_tool_objects_and_hits() -> None:
     @tool
     def knots(speed: float) -> float:
