@@ -6,7 +6,7 @@ and lightly to be probabilities.
 """
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
@@ -116,7 +116,7 @@ def _read(file: str, kind: str, columns: tuple[str, ...]) -> Network:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[Mapping[str, NDArray[Any]]]:
+def _opened(file: str) -> Generator[Mapping[str, NDArray[Any]], None, None]:
     path = resources.files("pointwork.memory") / file
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
         yield data

@@ -213,13 +213,19 @@ def _acts(view: View, chosen: Floats) -> list[Floats]:
     """What a turn and those beside it do: react, greet or thank, exclaim; and how long those beside it are."""
     before, after, beside = view.neighbours()
     lengths = view.index.lexical.columns.lengths
-    texts = [view.known[n].item.text for n in chosen.tolist()]
+    texts = _texts(view, chosen)
     found = [*_begins(texts), np.array([min(text.count("!"), _LOUD) for text in texts], float)]
     for places in (after[chosen], before[chosen]):
-        known = [beside.get(place) for place in places.tolist()]
+        there: list[int] = places.tolist()
+        known = [beside.get(place) for place in there]
         found += _begins([one.item.text if one else "" for one in known])
         found.append(np.log1p(np.where(places >= 0, lengths[np.maximum(places, 0)], 0.0)))
     return found
+
+
+def _texts(view: View, chosen: Floats) -> list[str]:
+    numbers: list[int] = chosen.tolist()
+    return [view.known[n].item.text for n in numbers]
 
 
 def _begins(texts: Sequence[str]) -> list[Floats]:
@@ -229,7 +235,7 @@ def _begins(texts: Sequence[str]) -> list[Floats]:
 def _expected(view: View, chosen: Floats, names: Floats) -> list[Floats]:
     """Whether a turn has what the question's kind of answer is made of; looked for only if it is asked for."""
     question = view.asked.text
-    texts = [view.known[n].item.text for n in chosen.tolist()]
+    texts = _texts(view, chosen)
     found: list[Floats] = []
     for name, (asks, tells) in _ASKS_AND_TELLS.items():
         if asks.search(question) is None:

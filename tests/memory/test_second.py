@@ -30,11 +30,13 @@ def _rows(
 ) -> tuple[View, dict[str, dict[str, float]]]:
     """The view, and source -> column -> number."""
     view, numbers = memory.measured(question, now=0)
-    some = np.arange(len(view.known), 0, -1, np.float32) if scores is None else np.array(scores, np.float32)
+    falling = [float(-n) for n in range(len(view.known))]
+    some = np.array(falling if scores is None else scores, np.float32)
     chosen, rows = second.second_rows(view, some, np.ones(len(some), bool), numbers["turn"])
     assert rows.shape == (len(chosen), len(second.COLUMNS))
     assert np.isfinite(rows).all()
-    of = {view.known[n].item.source: row for n, row in zip(chosen.tolist(), rows.tolist(), strict=True)}
+    numbered: list[int] = chosen.tolist()
+    of = {view.known[n].item.source: row for n, row in zip(numbered, rows.tolist(), strict=True)}
     return view, {source: dict(zip(second.COLUMNS, row, strict=True)) for source, row in of.items()}
 
 
