@@ -2,6 +2,7 @@
 
     python benchmarks/train_memory_ranker.py features DATA /tmp/features.npz     # where pointwork is installed
     python benchmarks/train_memory_ranker.py train /tmp/features.npz             # where torch is (CPU, 3 minutes)
+    python benchmarks/train_memory_ranker.py second DATA /tmp/features.npz       # after these, with torch
     python benchmarks/train_memory_ranker.py deep DATA /tmp/deep.npz             # with the extra embed, after these
     python benchmarks/train_memory_ranker.py train /tmp/deep.npz
 
@@ -9,7 +10,8 @@ Trained on LoCoMo's dialogues 0-7 (turns) and the first 50 questions of the Hotp
 these files is not looked at. For each question its candidates as recall finds them, one row of features each; two
 small networks (two hidden layers, five seeds averaged) learn to put the evidence first: a softmax of each piece of
 evidence against all that is none, and a little cross-entropy, so that scores compare between questions. The
-features of each module are left out at random, as they are when the module works at tier Low.
+features of each module are left out at random, as they are when the module works at tier Low. The line of the
+second look at turns is fitted by the same softmax on scores of networks that had not seen the dialogue.
 """
 
 import argparse
@@ -21,12 +23,16 @@ import numpy as np
 PACKAGE = Path(__file__).parents[1] / "memory"
 LEFT_OUT = 0.12  # probability that a module's features are left out of a question
 SEEDS = 5
+LARGE: dict[str, Any] = {"hidden": 32, "dropout": 0.4, "decay": 1e-3, "epochs": 30}
+SMALL: dict[str, Any] = {"hidden": 16, "dropout": 0.4, "decay": 0.3, "epochs": 200}
+FOLD = 2  # dialogues left out at once, for scores of networks that have not seen them
+SHRUNK = 0.01  # by which the weights of the second look are, but that of the first's score
 
 
 def main() -> None:
-    """Make the features (``deep``: of tier High), or train on them."""
+    """Make the features (``deep``: of tier High), train on them, or fit the second look."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("features", "deep", "train"))
+    parser.add_argument("what", choices=("features", "deep", "train", "second"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=PACKAGE)
     given = parser.parse_args()
@@ -34,6 +40,9 @@ def main() -> None:
         np.savez_compressed(given.paths[1], **features(given.paths[0]))
     elif given.what == "deep":
         np.savez_compressed(given.paths[1], **deep_features(given.paths[0]))
+    elif given.what == "second":
+        out = given.out / "ranker.npz"
+        np.savez_compressed(out, **dict(np.load(out)) | second_look(given.paths[0], dict(np.load(given.paths[1]))))
     else:
         data = dict(np.load(given.paths[0]))
         out = given.out / ("ranker_high.npz" if "deep_rows" in data else "ranker.npz")
@@ -52,9 +61,10 @@ def features(data: Path) -> dict[str, Any]:
         rows: list[Any] = []
         labels: list[bool] = []
         ends: list[int] = []
+        of: list[int] = []  # which set each question is of
         for number, one in enumerate(sets):
             print(f"{kind} {number}: {len(one.questions)} questions", flush=True)
-            memory = Memory()
+            memory = Memory(encoder="static")
             memory.add_many(one.entries)
             for question in one.questions:
                 view, numbers = memory.measured(question.text, now=one.now)
@@ -63,7 +73,9 @@ def features(data: Path) -> dict[str, Any]:
                 rows.append(numbers[kind])
                 labels.extend(known.item.source in question.gold for known in view.known)
                 ends.append(len(labels))
+                of.append(number)
         found |= {f"{kind}_rows": np.concatenate(rows), f"{kind}_labels": labels, f"{kind}_ends": ends}
+        found[f"{kind}_of"] = of
     return found
 
 
@@ -97,24 +109,12 @@ def train_all(data: dict[str, Any]) -> dict[str, Any]:
         if f"{kind}_rows" not in data:
             continue
         columns = data[f"{kind}_columns"].tolist()
-        groups = [
-            [columns.index(name) for name in data[key].tolist() if name in columns]
-            for key in data
-            if key.startswith("group_")
-        ]
+        groups = _groups(data, columns)
         questions = np.split(np.arange(len(data[f"{kind}_labels"])), data[f"{kind}_ends"][:-1])
         made[f"{kind}_columns"] = data[f"{kind}_columns"]
         small = kind == "document"
-        arrays = train(
-            data[f"{kind}_rows"],
-            data[f"{kind}_labels"],
-            questions,
-            groups,
-            hidden=16 if small else 32,
-            dropout=0.4,
-            decay=0.3 if small else 1e-3,
-            epochs=200 if small else 30,
-        )
+        settings = SMALL if small else LARGE
+        arrays = train(data[f"{kind}_rows"], data[f"{kind}_labels"], questions, groups, **settings)
         if small:
             rows, labels = data[f"{kind}_rows"], data[f"{kind}_labels"]
             arrays["line"] = line(rows, labels, questions, columns, arrays["mean"], arrays["spread"])
@@ -122,6 +122,88 @@ def train_all(data: dict[str, Any]) -> dict[str, Any]:
             arrays["line"] = np.zeros(len(columns), np.float32)
         made.update({f"{kind}_{name}": array for name, array in arrays.items()})
     return made
+
+
+def second_look(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """The line of the second look at turns, as arrays."""
+    from pointwork.bench.memory_sets import locomo
+    from pointwork.memory import Memory, second
+
+    unseen = iter(unseen_scores(data))
+    seen = iter(np.split(data["turn_rows"], data["turn_ends"][:-1]))
+    rows: list[Any] = []
+    labels: list[Any] = []
+    for number, one in enumerate(locomo(folder)[:8]):
+        print(f"second {number}: {len(one.questions)} questions", flush=True)
+        memory = Memory(encoder="static")
+        memory.add_many(one.entries)
+        for question in one.questions:
+            view, _ = memory.measured(question.text, now=one.now)
+            every = np.ones(len(view.known), bool)
+            chosen, some = second.second_rows(view, next(unseen), every, next(seen))
+            rows.append(some)
+            labels.append(np.array([view.known[n].item.source in question.gold for n in chosen]))
+    made = second_line(rows, labels, list(second.COLUMNS))
+    return {"second_columns": second.COLUMNS, **{f"second_{name}": array for name, array in made.items()}}
+
+
+def unseen_scores(data: dict[str, Any]) -> list[Any]:
+    """Each question's scores by networks that were trained on other dialogues."""
+    from pointwork.memory.ranker import Network
+
+    rows, labels, of = data["turn_rows"], data["turn_labels"], data["turn_of"]
+    groups = _groups(data, data["turn_columns"].tolist())
+    questions = np.split(np.arange(len(labels)), data["turn_ends"][:-1])
+    found: list[Any] = [None] * len(questions)
+    for first in range(0, max(of) + 1, FOLD):
+        left_out = (of >= first) & (of < first + FOLD)
+        print(f"without dialogues {first} to {first + FOLD - 1}", flush=True)
+        some = [q for q, out in zip(questions, left_out, strict=True) if not out]
+        kept = np.concatenate(some)
+        some = np.split(np.arange(len(kept)), np.cumsum([len(q) for q in some])[:-1])
+        arrays = train(rows[kept], labels[kept], some, groups, **LARGE)
+        network = Network(**arrays, line=np.zeros(rows.shape[1], np.float32))
+        for n in np.flatnonzero(left_out):
+            found[n] = network.scores(rows[questions[n]])
+    return found
+
+
+def second_line(rows: list[Any], labels: list[Any], columns: list[str]) -> dict[str, Any]:
+    """Weights by the softmax of evidence against what is none, on the scale of the first score."""
+    import torch
+
+    table = np.concatenate(rows)
+    mean, spread = table.mean(axis=0), table.std(axis=0)
+    spread[spread < 1e-6] = 1e9
+    some = [(r, y) for r, y in zip(rows, labels, strict=True) if y.any() and not y.all()]
+    x = torch.zeros(len(some), max(len(y) for _, y in some), len(columns))
+    y, there = torch.zeros(x.shape[:2]), torch.zeros(x.shape[:2], dtype=torch.bool)
+    for n, (r, gold) in enumerate(some):
+        x[n, : len(r)] = torch.tensor(np.clip((r - mean) / spread, -5, 5))
+        y[n, : len(r)] = torch.tensor(gold.astype(np.float32))
+        there[n, : len(r)] = True
+    share = y / y.sum(1, keepdim=True)
+    shrunk = torch.tensor([float(name != "score") for name in columns])
+    weights = torch.zeros(len(columns), requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        scores = (x @ weights).masked_fill(~there, -1e4)
+        others = scores.masked_fill(y > 0, -1e4).logsumexp(1, keepdim=True)
+        ranked = ((torch.logaddexp(scores, others) - scores) * share).sum(1).mean()
+        found = ranked + SHRUNK * (shrunk * weights**2).sum()
+        found.backward()
+        return found
+
+    optimizer.step(loss)
+    made = weights.detach().numpy()
+    scores, first = np.clip((table - mean) / spread, -5, 5) @ made, table[:, columns.index("score")]
+    made = made * (first.std() / scores.std())
+    added = first.mean() - (np.clip((table - mean) / spread, -5, 5) @ made).mean()
+    return {
+        name: np.float32(a) for name, a in {"mean": mean, "spread": spread, "weights": made, "added": added}.items()
+    }
 
 
 def train(
@@ -164,11 +246,11 @@ def train(
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
         for _ in range(epochs):
             for batch in torch.randperm(len(questions)).split(32):
-                inputs = x[batch].clone()
+                kept = torch.ones(len(batch), 1, rows.shape[1])
                 for group in groups:
                     out = torch.rand(len(batch)) < LEFT_OUT
-                    inputs[out[:, None, None] & _mask(group, inputs)] = 0
-                scores = net(inputs)[..., 0].masked_fill(~there[batch], -1e4)
+                    kept[out.nonzero(), 0, torch.tensor(group)] = 0
+                scores = net(x[batch] * kept)[..., 0].masked_fill(~there[batch], -1e4)
                 share = y[batch] / y[batch].sum(1, keepdim=True)
                 others = scores.masked_fill(y[batch] > 0, -1e4).logsumexp(1, keepdim=True)
                 ranked = ((torch.logaddexp(scores, others) - scores) * share).sum(1).mean()
@@ -215,12 +297,9 @@ def line(rows: Any, labels: Any, questions: list[Any], columns: list[str], mean:
     return weights.detach().numpy()
 
 
-def _mask(group: list[int], inputs: Any) -> Any:
-    import torch
-
-    mask = torch.zeros(inputs.shape, dtype=torch.bool)
-    mask[:, :, group] = True
-    return mask
+def _groups(data: dict[str, Any], columns: list[str]) -> list[list[int]]:
+    keys = [key for key in data if key.startswith("group_")]
+    return [[columns.index(name) for name in data[key].tolist() if name in columns] for key in keys]
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def deep_rows(view: View, encoded: Encoded, turns: Floats, now: float) -> tuple[
     from pointwork.memory.ranker import ranked
 
     kinds = [not view.is_document(n) for n in range(len(view.known))]
-    return Closer(view, encoded, ("filter", "topic")).rows(turns, ranked(view, now), kinds)
+    return Closer(view, encoded, ("filter", "topic")).rows(turns, ranked(view, now, again=False), kinds)
 
 
 def _three(near: Floats) -> tuple[Floats, Floats, Floats]:

@@ -1,19 +1,21 @@
-"""The re-ranker that ships with the package: two small networks in numpy, ``benchmarks/train_memory_ranker.py``
-makes them.
+"""The re-ranker that ships with the package: two small networks in numpy and a line for a second look at turns;
+``benchmarks/train_memory_ranker.py`` makes them.
 
 Scores are log-odds that a candidate is evidence for the question, roughly: they were trained to put evidence first,
 and lightly to be probabilities.
 """
 
 import functools
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pointwork.memory import features
+from pointwork.memory import features, second
 from pointwork.memory.view import View
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ def ranked(
     without: frozenset[str] = frozenset(),
     metered: features.Metered | None = None,
     closer: "Closer | None" = None,
+    *,
+    again: bool = True,
 ) -> Floats:
     """The score of each candidate.
 
@@ -61,6 +65,7 @@ def ranked(
         without: modules that work at tier Low: their features are left out.
         metered: module -> a context that measures its work.
         closer: what reads the best turns closely, for modules that work at tier High.
+        again: look at the best turns a second time, unless a closer does or filter or topic work at tier Low.
     """
     if not view.known:
         return np.zeros(0, np.float32)
@@ -72,6 +77,9 @@ def ranked(
         scores = turns.scores(rows)
         if closer is not None:
             scores = closer.scores(rows, scores, ~document)
+        elif again and without.isdisjoint(("filter", "topic")):
+            with metered("topic") if metered else nullcontext():
+                scores = second.looked(view, scores, ~document, rows, second_line())
     if document.any():
         scores = np.where(
             document, documents.scores(features.document_features(view, now, without, metered)), scores
@@ -86,6 +94,14 @@ def networks() -> tuple[Network, Network]:
 
 
 @functools.cache
+def second_line() -> second.Line:
+    """For the second look at turns."""
+    with _opened("ranker.npz") as data:
+        _check("ranker.npz", data["second_columns"].tolist(), second.COLUMNS)
+        return second.Line(**{name: data[f"second_{name}"] for name in second.Line.__dataclass_fields__})
+
+
+@functools.cache
 def deep_network() -> Network:
     """For turns that a sentence encoder has read."""
     from pointwork.memory.high import COLUMNS
@@ -94,8 +110,17 @@ def deep_network() -> Network:
 
 
 def _read(file: str, kind: str, columns: tuple[str, ...]) -> Network:
+    with _opened(file) as data:
+        _check(file, data[f"{kind}_columns"].tolist(), columns)
+        return Network(**{name: data[f"{kind}_{name}"] for name in Network.__dataclass_fields__})
+
+
+@contextmanager
+def _opened(file: str) -> Generator[Mapping[str, NDArray[Any]], None, None]:
     path = resources.files("pointwork.memory") / file
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
-        there = tuple(data[f"{kind}_columns"].tolist())
-        assert there == columns, f"{file} is of other features: benchmarks/train_memory_ranker.py remakes it"
-        return Network(**{name: data[f"{kind}_{name}"] for name in Network.__dataclass_fields__})
+        yield data
+
+
+def _check(file: str, there: Sequence[str], columns: tuple[str, ...]) -> None:
+    assert tuple(there) == columns, f"{file} is of other features: benchmarks/train_memory_ranker.py remakes it"

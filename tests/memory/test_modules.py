@@ -196,7 +196,7 @@ def test_sentences_that_tell_come_before_those_that_do_not() -> None:
             speaker="Ada",
             time=1e9,
         )
-    few, all_ = (summed(memory, "Where did Ada buy a lantern?", budget) for budget in (100, 400))
+    few, all_ = (summed(memory, "Where did Ada buy a lantern?", budget) for budget in (80, 400))
     first = {line.split("> ")[1] for line in few[:4]}
     assert len(first) == 4
     assert first < {f"I bought lantern {number} for the boat in Ghent." for number in range(6)}
