@@ -15,7 +15,10 @@ Hofwein,white,0,6,2021,G1
 Rotes Eck,red,30,18,2018,G2
 Sasso,red,4,42,2016,G2
 """
-GROWERS = "gid,code,grower_name,hectares,joined_on,insured\nG1,AA,Ida Holm,4,2009-03-01,no\nG2,BB,Ole Berg,9,1999-05-01,yes\n"
+GROWERS = """gid,code,grower_name,hectares,joined_on,insured
+G1,AA,Ida Holm,4,2009-03-01,no
+G2,BB,Ole Berg,9,1999-05-01,yes
+"""
 SALES = """sale,sold_on,at,label,paid,remark,deposit
 101,2024-02-03,08:30,Kapelle,23,,5
 102,2024-03-09,10:15,Sasso,42,gift,
