@@ -66,8 +66,9 @@ async def work(job: Job) -> Attempt:
     if prepared.call is None and prepared.background is not None and _computes(job):
         prepared = replace(prepared, context=(*prepared.context, *await prepared.background()))
     attempt = Attempt()
-    if prepared.tabled is not None and job.query is not None and job.sure <= 0:
-        prepared = await queried(job, prepared, attempt)
+    shown = await prepared.tabled() if prepared.tabled and job.query is not None and job.sure <= 0 else None
+    if shown is not None:
+        prepared = await queried(job, prepared, shown, attempt)
     reader = job.read if prepared.pages and job.sure <= 0 else None
     if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and reader is None:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
@@ -130,7 +131,7 @@ async def _instant(job: Job, prepared: Prepared, tools: Sequence[Tool], attempt:
         if result is not None:
             # how the question was read: its numbers and dates as the call has them
             attempt.evidence.append(("reading:question", ", ".join(str(v) for v in arguments.values() if v)))
-            result = replace(result, answer=_read_out(prepared, result))
+            result = replace(result, answer=read_out(prepared, result))
             _says_one(job, prepared, result)
     if result is None and tools:
         result = await _ask_call(job, prepared, tools, shown, attempt)
@@ -177,7 +178,7 @@ def _shown(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _read_out(prepared: Prepared, result: ToolResult) -> str:
+def read_out(prepared: Prepared, result: ToolResult) -> str:
     """The short answer of a prepared call, as the preparation says where it stands."""
     given: Any = result.value
     value = cast(dict[str, Any], given) if isinstance(given, dict) else {}

@@ -240,7 +240,7 @@ async def tabled(text: str, context: ToolContext) -> Tabled | None:
 
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
     read = await read_tables(text, context)
-    asked = replace(await _asked_table(text, context), tabled=await tabled(text, context))
+    asked = replace(await _asked_table(text, context), tabled=partial(tabled, text, context))
     bridge = await _bridged(text, context, read)
     if bridge is not None:
         asked = replace(asked, told=((bridge.sentence.source, bridge.sentence.told),))

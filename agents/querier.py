@@ -63,19 +63,19 @@ async def write_query(
     return Written(text, sure)
 
 
-async def queried(job: Job, prepared: Prepared, attempt: Attempt) -> Prepared:
+async def queried(job: Job, prepared: Prepared, tabled: Tabled, attempt: Attempt) -> Prepared:
     """What an agent has at hand, with the answer of a query that was written where that is likelier to be right.
 
     Args:
         job: whose ``query`` is there.
-        prepared: whose ``tabled`` is there.
+        prepared: what is at hand.
+        tabled: the tables that are shown.
         attempt: gets the call.
     """
     assert job.query is not None
-    assert prepared.tabled is not None
     read = prepared.sure if prepared.call is not None else 0.0
     try:
-        written = await write_query(job.text, prepared.tabled, job.query)
+        written = await write_query(job.text, tabled, job.query)
     except ProviderError:  # more tables than it has room for, say: what the words say is still there
         return prepared
     if not written.query:

@@ -92,7 +92,7 @@ class Prepared:
         examples: like requests and the calls that answered them, the likest last.
         writing: a program is to be written and run by the agent's first tool, instead of a call or an answer.
         pages: (source, text) of whole passages that may say it, the likeliest first, for a trained reader.
-        tabled: tables that may answer it, for a model that was trained to write queries.
+        tabled: gathers tables that may answer it, for a model that was trained to write queries.
         told: (source, text) of what led to that call, evidence beside what it brings.
         reads: what that call brings is a text to be read: finds the answer in it, or choices, for a small model.
     """
@@ -111,7 +111,7 @@ class Prepared:
     examples: tuple[Example, ...] = ()
     writing: Writing | None = None
     pages: tuple[tuple[str, str], ...] = ()
-    tabled: Tabled | None = None
+    tabled: Callable[[], Awaitable[Tabled | None]] | None = None
     told: tuple[tuple[str, str], ...] = ()
     reads: Callable[[ToolResult], ToolResult] | None = None
 

@@ -120,7 +120,9 @@ def _queried(
         call=("query_table", {"table": "boats"}) if read else None,
         sure=read,
     )
-    return asyncio.run(queried(job, prepared, attempt)), attempt
+    shown = asyncio.run(tabled(question, context))
+    assert shown is not None
+    return asyncio.run(queried(job, prepared, shown, attempt)), attempt
 
 
 LONGEST = "SELECT phone FROM people WHERE id = (SELECT owner_id FROM boats ORDER BY length_m DESC LIMIT 1)"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointwork.agents.loop import _read_out
+from pointwork.agents.loop import read_out
 from pointwork.agents.preparing import prepare_tables
 from pointwork.tools import ToolContext, builtin_tools
 
@@ -69,4 +69,4 @@ def test_what_is_read(question: str, answer: str, root: Path) -> None:
     assert prepared.call is not None
     tool, arguments = prepared.call
     result = asyncio.run(builtin_tools()[tool].call(arguments, context))
-    assert _read_out(prepared, result).removesuffix(".0") == answer, arguments
+    assert read_out(prepared, result).removesuffix(".0") == answer, arguments

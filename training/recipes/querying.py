@@ -71,6 +71,7 @@ class World:
 
 
 def _plain(cell: Any) -> str:
+    """A cell to be compared: numbers to six digits."""
     return f"{float(cell):.6g}" if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
 
 

@@ -13,7 +13,7 @@ EPILOG = "Example: [bold]pointwork train recipe planner --out planner[/bold]"
 
 
 def recipe(
-    role: Annotated[str, typer.Argument(help="planner, worker-small or reader.")],
+    role: Annotated[str, typer.Argument(help="planner, worker-small, reader, querier or decomposer.")],
     folder: Annotated[Path, typer.Option("--out", help="Gets checkpoints, curves and the adapter (final).")],
     data: Annotated[
         Path | None,
