@@ -221,4 +221,7 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
         return (best, False) if adjacent else (None, False)
     if asked in ranked and view.links[asked.name]:  # "How heavy is the lightest?"
         return asked, True
+    days = [c for c in ranked if c.kind == "date" and view.own(c)]
+    if words[at].stem in lexicon.LAST | lexicon.FIRST and len(days) == 1 and table_links(view.info, words):
+        return days[0], False  # "the newest instructor": by the only date that there is
     return None, False

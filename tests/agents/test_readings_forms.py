@@ -60,6 +60,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("How much did they pay altogether in April 2024?", "84"),
         ("How many sales of the Sasso were there?", "2"),  # 101 to 104 only number the sales
         ("Which lift has no driver?", "L3"),
+        ("Which is the newest lift?", "L1"),  # by the only date that there is
         ("What do the wines cost on average, the red ones I mean?", "30"),
     ],
 )
