@@ -255,6 +255,8 @@ def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:
         "worker-small",
         "worker-large",
         "reader",
+        "querier",
+        "decomposer",
         "judge",
     }
     shown = cli("router", "show", "2 + 2", "--json").json

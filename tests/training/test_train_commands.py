@@ -90,7 +90,10 @@ def test_a_server_must_say_which_model_it_is(
 def test_a_role_without_turns_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """A role that there is not, or that never wrote anything, looked like a store with nothing to train on."""
     assert run_app(["train", "data", "--role", "typo"]) == 2
-    assert "no role 'typo'; there are planner, worker-small, worker-large, reader, judge" in capsys.readouterr().err
+    assert (
+        "no role 'typo'; there are planner, worker-small, worker-large, reader, querier, "
+        in capsys.readouterr().err
+    )
     store = open_store(default_url())
     mark(store, World(store).run("t"), "t", checked=True)
     for command in (
