@@ -183,13 +183,14 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
     ranked += [
         c for c in view.info.columns if holds_times(c) and max(view.links[c.name].values(), default=0.0) >= 0.8
     ]
-    named = {
-        c.name: max(
-            (w / (1 + 0.05 * abs(i - at)) for i, w in view.links[c.name].items() if i != at and w >= 0.8),
-            default=0.0,
-        )
-        for c in ranked
-    }
+    rows = table_links(view.info, words)  # of "the dearest loan" the loan is the row, and not when it was lent
+
+    def said(column: Column) -> float:
+        apart = {at, *rows} if column.kind == "date" else {at}
+        links = ((i, w) for i, w in view.links[column.name].items() if i not in apart and w >= 0.8)
+        return max((w / (1 + 0.05 * abs(i - at)) for i, w in links), default=0.0)
+
+    named = {c.name: said(c) for c in ranked}
     best = max(ranked, key=lambda c: named[c.name], default=None)
     if asked in ranked and any(0 < i - at <= 3 and w >= 0.8 for i, w in view.links[asked.name].items()):
         return asked, True  # "the lowest unit price"
@@ -222,6 +223,6 @@ def _ranked_by(view: View, at: int, asked: Column | None, plain: bool) -> tuple[
     if asked in ranked and view.links[asked.name]:  # "How heavy is the lightest?"
         return asked, True
     days = [c for c in ranked if c.kind == "date" and view.own(c)]
-    if words[at].stem in lexicon.LAST | lexicon.FIRST and len(days) == 1 and table_links(view.info, words):
+    if words[at].stem in lexicon.LAST | lexicon.FIRST and len(days) == 1 and rows:
         return days[0], False  # "the newest instructor": by the only date that there is
     return None, False

@@ -59,6 +59,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("What did we take in all with the Sasso?", "126"),
         ("How much did they pay altogether in April 2024?", "84"),
         ("How many sales of the Sasso were there?", "2"),  # 101 to 104 only number the sales
+        ("Which sale was the dearest?", "Sasso"),  # not the first that was sold
         ("Which lift has no driver?", "L3"),
         ("Which is the newest lift?", "L1"),  # by the only date that there is
         ("What do the wines cost on average, the red ones I mean?", "30"),
