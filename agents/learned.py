@@ -8,6 +8,7 @@ from pointwork.agents.decomposer import DECOMPOSER, Decomposed, decompose
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
+from pointwork.agents.reader import once
 from pointwork.agents.services import Services
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
@@ -67,8 +68,11 @@ def learned_of(
         ask: a model in a role.
     """
 
+    read = services.in_hand(run_id).read
+
     def chat(role: str) -> Chat | None:
-        return partial(ask, role) if services.models.trained(role, run_id) else None
+        # the agent of tables is given the same question again
+        return once(read, partial(ask, role)) if services.models.trained(role, run_id) else None
 
     tables = [agent for agent in services.agents.values() if agent.prepare is prepare_tables]
     able = next((name for agent in tables for name in agent.described_capabilities()), "")

@@ -123,8 +123,8 @@ class Planner:
         """The plan of models that were trained for it; None: they have none, or that of the rules fits better."""
         if self.learned is None or (len(parts) == 1 and sure >= CLEARLY):
             return None
-        if await self.learned.queried(task) >= QUERIED:
-            text = without_shape(task)
+        text = without_shape(task)
+        if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
         found = await self.learned.decomposed(task, self.settings.max_subtasks)
         if found is None or found.sure < SPLIT:
