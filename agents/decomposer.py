@@ -6,14 +6,15 @@ the answer of the first.
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pointwork.agents.job import Chat
 from pointwork.agents.plan import REFERENCE, Subtask
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.splitter import answer_type_of, without_shape
 from pointwork.errors import ProviderError
-from pointwork.models import ChatRequest, Completion
+from pointwork.models import ChatRequest
 from pointwork.text import NUMBER_WORDS, tokenize
 
 DECOMPOSER = "decomposer"
@@ -37,9 +38,7 @@ class Decomposed:
     sure: float
 
 
-async def decompose(
-    task: str, chat: Callable[[ChatRequest], Awaitable[Completion]], most: int
-) -> Decomposed | None:
+async def decompose(task: str, chat: Chat, most: int) -> Decomposed | None:
     """The steps of a task; None: what was written is no plan of it.
 
     Args:

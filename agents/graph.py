@@ -89,8 +89,8 @@ def _send(state: State, subtask: Subtask, answers: dict[str, str], attempt: int,
             "answers": {need: answers[need] for need in subtask.needs},
             "facts": [*state.get("known", []), *facts],
             "excluded": excluded,
-            "late":  # chosen by rules, before the answers were known
-            Plan.from_json(state["plan"]).author in ("splitter", "decomposer"),
+            # agents were chosen before the answers were known
+            "late": Plan.from_json(state["plan"]).author in ("splitter", "decomposer"),
             "root": state.get("root"),
             "thread": state.get("thread"),
         },

@@ -5,17 +5,17 @@
 
 import math
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from pointwork.agents.job import Attempt, Job, try_call
+from pointwork.agents.job import Attempt, Chat, Job, try_call
 from pointwork.agents.prompts import UNANSWERED, querier_prompt
 from pointwork.agents.readings import measured
 from pointwork.agents.spec import Prepared, Tabled
 from pointwork.errors import ProviderError
-from pointwork.models import ChatRequest, Completion
+from pointwork.models import ChatRequest
 from pointwork.tools import ToolResult, builtin_tools
+from pointwork.tools.tables import cell_text
 
 QUERIER = "querier"
 """The model role."""
@@ -44,9 +44,7 @@ class Written:
     sure: float
 
 
-async def write_query(
-    question: str, tabled: Tabled, chat: Callable[[ChatRequest], Awaitable[Completion]]
-) -> Written:
+async def write_query(question: str, tabled: Tabled, chat: Chat) -> Written:
     """The query that answers a question.
 
     Raises:
@@ -105,13 +103,7 @@ def _answer(result: ToolResult) -> str:
     """What a query found as a short text; empty: nothing."""
     value = cast(dict[str, Any], result.value)
     cells = [row[0] for row in value["rows"] if row[0] is not None]
-    return ", ".join(dict.fromkeys(_cell(cell) for cell in cells[:CELLS])) if len(cells) <= CELLS else ""
-
-
-def _cell(cell: Any) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
+    return ", ".join(dict.fromkeys(map(cell_text, cells))) if len(cells) <= CELLS else ""
 
 
 def _unit(result: ToolResult) -> str:

@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pointwork.text import STOP_WORDS, tokenize
 from pointwork.tools.catalog import TableInfo, texts_of
 from pointwork.tools.duck import open_database
 from pointwork.tools.table_info import Column
 from pointwork.tools.table_loading import quote_name, quote_text
+from pointwork.tools.tables import cell_text
 
 TABLES = 5
 """Tables that are shown at most."""
@@ -41,7 +41,7 @@ def _table(root: Path, info: TableInfo) -> str:
     database = open_database(root, (info.source,))
     rows = database.query(f"SELECT {names} FROM {quote_name(info.name)}", _ROWS).rows  # noqa: S608
     lines = [f"{info.name}({', '.join(_column(info, column) for column in columns)})"]
-    lines += [" | ".join(map(_cell, row)) for row in rows]
+    lines += [" | ".join("" if cell is None else _short(cell_text(cell)) for cell in row) for row in rows]
     return "\n".join(lines)
 
 
@@ -49,14 +49,6 @@ def _column(info: TableInfo, column: Column) -> str:
     repeated = 1 < len(column.values) <= _FEW and 2 * len(column.values) <= info.rows
     few = column.kind == "text" and repeated and not column.coded
     return f"{column.name} [{', '.join(map(_short, column.values))}]" if few else column.name
-
-
-def _cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    return _short(f"{cell:g}" if isinstance(cell, float) and abs(cell) < 1e6 else str(cell))
 
 
 def _short(cell: str) -> str:

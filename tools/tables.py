@@ -269,7 +269,7 @@ def _answer(info: TableInfo, database: Database, compiled: Compiled, limit: int)
     if compiled.scalar:
         cell = shown.rows[0][0]
         value |= {"value": cell}
-        text = f"{compiled.label}{compiled.where}: {_cell(cell)} (from {rows} rows){notes}"
+        text = f"{compiled.label}{compiled.where}: {cell_text(cell)} (from {rows} rows){notes}"
         if compiled.extreme and cell is not None:
             there = _rows_at(info, database, compiled)
             value |= {"columns": there.columns, "rows": there.rows}
@@ -282,14 +282,14 @@ def _answer(info: TableInfo, database: Database, compiled: Compiled, limit: int)
         text += f"\n{notes.strip()}" if notes else ""
     answer = _single(shown) if not compiled.extreme else ""
     extreme = [str(value["value"])] if compiled.extreme and "value" in value else []
-    cells = extreme + [_cell(cell) for row in value.get("rows", []) for cell in row if cell is not None]
+    cells = extreme + [cell_text(cell) for row in value.get("rows", []) for cell in row if cell is not None]
     choices = tuple(dict.fromkeys(cells)) if not answer and len(cells) <= MAX_CHOICES else ()
     return ToolResult(value, text[:MAX_TEXT], _evidence(info, database, compiled, text), answer, choices)
 
 
 def _single(rows: Rows) -> str:
     """The only cell of a result that has one."""
-    return _cell(rows.rows[0][0]) if len(rows.rows) == 1 and len(rows.rows[0]) == 1 else ""
+    return cell_text(rows.rows[0][0]) if len(rows.rows) == 1 and len(rows.rows[0]) == 1 else ""
 
 
 def _rows_at(info: TableInfo, database: Database, compiled: Compiled) -> Rows:
@@ -316,7 +316,8 @@ def _short(cell: Any) -> Any:
     return float(f"{cell:.15g}") if isinstance(cell, float) else cell
 
 
-def _cell(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
+    """A cell as answers and tables show it."""
     if cell is None:
         return NOTHING
     if isinstance(cell, bool):
@@ -330,7 +331,7 @@ def _as_csv(rows: Rows) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(rows.columns)
-    writer.writerows([["" if cell is None else _cell(cell) for cell in row] for row in rows.rows])
+    writer.writerows([["" if cell is None else cell_text(cell) for cell in row] for row in rows.rows])
     return buffer.getvalue().rstrip("\n")
 
 

@@ -8,6 +8,7 @@ from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.linking import ValueLink, is_key, name_stems, table_links, value_links
 from pointwork.agents.readings.question import DIGITS, DateMention
 from pointwork.agents.readings.view import View
+from pointwork.text import NUMBER_WORDS
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_info import holds_times
 
@@ -239,7 +240,6 @@ _PART_OF_YEAR = re.compile(
     r"\b[HQ](?P<n>[1-4])\s+(?:of\s+)?$",
     re.I,
 )
-_NTH = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 
 
 def _take_part_of_year(view: View, column: Column, date: DateMention) -> bool:
@@ -249,7 +249,7 @@ def _take_part_of_year(view: View, column: Column, date: DateMention) -> bool:
         return False
     half = (match["unit"] or match[0][0]).lower().startswith("h")
     parts = 2 if half else 4
-    nth = int(match["n"]) if match["n"] else _NTH.get(match["nth"].lower(), parts)
+    nth = int(match["n"]) if match["n"] else lexicon.PLACES.get(match["nth"].lower(), parts)
     if nth > parts:
         return False
     months = 12 // parts
@@ -265,7 +265,7 @@ def _date_strength(view: View, column: Column) -> float:
     return max(view.links[column.name].values(), default=0.0)
 
 
-_HOURS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_HOURS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12}
 _CLOCK = re.compile(
     r"\b(?P<op>before|earlier\s+than|after|later\s+than|past|until|at)\s+"
     rf"(?P<hour>noon|midday|midnight|\d{{1,2}}|{'|'.join(_HOURS)})(?::(?P<minute>\d\d))?"
@@ -284,8 +284,7 @@ def _take_times(view: View) -> None:
         if any(match.start("hour") < date.end and date.start < match.end() for date in view.question.dates):
             continue
         hour = match["hour"].lower()
-        number = {"noon": 12, "midday": 12, "midnight": 0}.get(hour, int(hour) if hour.isdigit() else 0)
-        number = _HOURS.index(hour) + 1 if hour in _HOURS else number
+        number = int(hour) if hour.isdigit() else {**_HOURS, "noon": 12, "midday": 12, "midnight": 0}[hour]
         if re.match(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", match["half"] or "", re.I) and number < 12:
             number += 12
         if number > 23:

@@ -150,6 +150,7 @@ LAST, FIRST = (
     stems("last latest newest youngest recent recently"),
     stems("first earliest oldest eldest soonest original"),
 )
+PLACES = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 DEAR = stems("expensive costly valuable")
 EXPENSIVE = DEAR | stems("popular frequent recent productive")
 

@@ -77,15 +77,12 @@ def superlative(view: View) -> Shape | None:
     return found if nth == 1 or found is None else _at_place(found, nth)
 
 
-_PLACES = {"second": 2, "2nd": 2, "third": 3, "3rd": 3}
-
-
 def _nth(view: View, at: int) -> int:
     """Which of the best: ``the second dearest`` is the second."""
     before = view.question.words[at - 1].text.lower() if at else ""
-    if before in _PLACES:
+    if before in lexicon.PLACES:
         view.explain([at - 1])
-    return _PLACES.get(before, 1)
+    return lexicon.PLACES.get(before, 1)
 
 
 def _at_place(shape: Shape, nth: int) -> Shape:
