@@ -4,12 +4,13 @@ import asyncio
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pointwork.agents.decomposer import Decomposed, decompose
-from pointwork.agents.learned import Learned
+from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan
 from pointwork.agents.planner import QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
@@ -140,3 +141,20 @@ def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp
 def test_what_one_agent_clearly_does_is_asked_of_no_model(tmp_path: Path) -> None:
     found, asked = _plan(tmp_path, task="Where do the bees live?", fit=0.97)
     assert (len(found.subtasks), found.author, asked) == (1, "instant", [])
+
+
+def test_what_planning_asked_is_not_asked_again() -> None:
+    said: dict[str, Completion] = {}
+    asked: list[str] = []
+
+    async def ask(role: str, request: ChatRequest) -> Completion:
+        asked.append(role)
+        return _completion(STEPS)
+
+    hand, models = SimpleNamespace(read=said), SimpleNamespace(trained=lambda *_: True)
+    services = SimpleNamespace(in_hand=lambda *_: hand, models=models, agents={})
+    for _ in range(2):
+        learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
+        assert asyncio.run(learned.decomposed(TASK, 8)) is not None
+    assert asked == ["decomposer"]
+    assert len(said) == 1

@@ -15,9 +15,9 @@ Hofwein,white,0,6,2021,G1
 Rotes Eck,red,30,18,2018,G2
 Sasso,red,4,42,2016,G2
 """
-GROWERS = """gid,code,grower_name,hectares,joined_on,insured
-G1,AA,Ida Holm,4,2009-03-01,no
-G2,BB,Ole Berg,9,1999-05-01,yes
+GROWERS = """gid,code,grower_name,hectares,joined_on,insured,phone
+G1,AA,Ida Holm,4,2009-03-01,no,12
+G2,BB,Ole Berg,9,1999-05-01,yes,
 """
 SALES = """sale,sold_on,at,label,paid,remark,deposit
 101,2024-02-03,08:30,Kapelle,23,,5
@@ -51,6 +51,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("Who is the eldest member among the growers, by when they joined?", "Ole Berg"),
         ("Which grower isn't insured?", "Ida Holm"),
         ("How many sales were paid before eleven in the morning?", "2"),
+        ("How many sales were paid before ten in the morning?", "1"),  # and not of less than ten
         ("How many sales took place after 3 pm?", "1"),
         ("How many sales were there in the first half of 2024?", "3"),
         ("How many sales were there in Q1 2024?", "2"),
