@@ -151,8 +151,13 @@ def test_what_planning_asked_is_not_asked_again() -> None:
         asked.append(role)
         return _completion(STEPS)
 
-    hand, models = SimpleNamespace(read=said), SimpleNamespace(trained=lambda *_: True)
-    services = SimpleNamespace(in_hand=lambda *_: hand, models=models, agents={})
+    def trained(role: str, run: str) -> bool:
+        return True
+
+    def in_hand(run: str) -> Any:
+        return SimpleNamespace(read=said)
+
+    services = SimpleNamespace(in_hand=in_hand, models=SimpleNamespace(trained=trained), agents={})
     for _ in range(2):
         learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
         assert asyncio.run(learned.decomposed(TASK, 8)) is not None
