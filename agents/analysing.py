@@ -14,10 +14,11 @@ from typing import Any
 from pointwork.agents import examples
 from pointwork.agents.gathering import with_texts
 from pointwork.agents.linking import linked_columns, linked_values
-from pointwork.agents.preparing import CLEAR, read_tables, readable_tables
+from pointwork.agents.preparing import CLEAR
 from pointwork.agents.quoting import sentences_about
 from pointwork.agents.readings.sentences import CODE, Sentence
 from pointwork.agents.spec import Prepared, Writing
+from pointwork.agents.tabling import read_tables, readable_tables
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.duck import open_database

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,15 @@ from pointwork.agents.linking import linked_schema
 from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
-from pointwork.agents.readings import Reading, bridging, measured, moments, problems, tables
+from pointwork.agents.readings import moments
 from pointwork.agents.readings.expressions import comparison_of, expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
+from pointwork.agents.reckoning import computed
 from pointwork.agents.spec import WHOLLY, Example, Prepared, Tabled, asked_words
-from pointwork.text import tokenize
+from pointwork.agents.tabling import bridged, ranked, read_tables, readable_tables, share, unit_of
 from pointwork.tools import ToolContext, builtin_tools
-from pointwork.tools.catalog import Column, TableInfo, catalog, texts_of, widened, years_of
+from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_loading import Source
 
 # Tables whose columns are shown; only the best, if it fits this many times better than the next.
@@ -47,14 +47,8 @@ _REMEMBERS = re.compile(
     re.IGNORECASE,
 )
 
-# Where this stands, "who" and "when" say of what: "how many huts are there whose warden …".
-_HOW = re.compile(r"\bhow\b|\b(?:add|sum|total|number|count|average)\b|\bwhose\b(?<!^whose)", re.IGNORECASE)
-
 # A reading that accounts for this share of a question is taken outright.
 CLEAR = 0.4
-
-# By so much more of it a sentence and a table have to account for than the table alone.
-GAINED = 0.1
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
@@ -98,7 +92,7 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
     background = partial(_spoken_of, text, context)
-    problem = await asyncio.to_thread(problems.solved, text)
+    problem = await asyncio.to_thread(computed, text)
     if problem is not None:
         return Prepared(call=(problem.tool, problem.arguments), sure=problem.score, background=background)
     return Prepared(background=background)
@@ -109,101 +103,9 @@ async def _spoken_of(text: str, context: ToolContext) -> list[tuple[str, str]]:
     return await besides(text, context, await sentences_about(text, context))
 
 
-def _share(words: set[str], text: str) -> float:
-    """Share of a question's words that a text holds."""
-    return len(words & set(tokenize(text))) / len(words) if words else 0.0
-
-
-def _ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableInfo]]:
-    """Tables with the share of a question's words that their names, columns and values hold, best first."""
-    words = asked_words(text)
-    scored: list[tuple[float, TableInfo]] = []
-    for table in tables:
-        described = [table.name, *(word for column in table.columns for word in (column.name, *column.values))]
-        named = 0.5 if re.search(rf"\b{re.escape(Path(table.source.path).name)}\b", text, re.IGNORECASE) else 0.0
-        scored.append((min(1.0, named + _share(words, " ".join(described))), table))
-    return sorted(scored, key=lambda pair: -pair[0])
-
-
-async def readable_tables(context: ToolContext) -> Sequence[TableInfo]:
-    if context.root is None:
-        return []
-    return [table for table in await asyncio.to_thread(catalog, context.root) if not table.problem]
-
-
-async def read_tables(text: str, context: ToolContext) -> list[Reading]:
-    """Readings of a question as a query, best first."""
-    root = context.root
-    if root is None:
-        return []
-    known = await readable_tables(context)
-    found = await asyncio.to_thread(_readings, text, root, known)
-    if found and found[0].score >= 1 - GAINED:
-        return found
-    # what stands in the rows that a table's keys stand for counts too, where without it less is accounted for
-    wide = await asyncio.to_thread(lambda: _readings(text, root, widened(root)))
-    least = (found[0].score if found else 0.0) + GAINED
-    return [*(reading for reading in wide[:1] if reading.score >= least), *found]
-
-
-def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:
-    found = tables.readings(
-        text,
-        known,
-        lambda info, column: texts_of(root, info, column),
-        lambda info, column: years_of(root, info, column),
-    )
-    asked = moments.asked_unit(text)
-    kind = "" if _HOW.search(asking(text)) else wanted(asking(text)).kind
-    fitting = (_of_kind(_in_unit(reading, asked), kind, known) for reading in found)
-    return sorted(fitting, key=lambda reading: -reading.score)
-
-
-async def _bridged(text: str, context: ToolContext, direct: Sequence[Reading]) -> bridging.Bridge | None:
-    """A reading as a query about what a document tells of, where it accounts for more than one without."""
-    least = (direct[0].score if direct else 0.0) + GAINED
-    root, known = context.root, await readable_tables(context)
-    if root is None or not known or least > 1.0:
-        return None
-    found = await sentences_about(text, context, bridging.SENTENCES)
-
-    def read() -> bridging.Bridge | None:
-        forms = bridging.forms_of(v for info in known for c in info.columns for v in texts_of(root, info, c))
-        return bridging.bridged(text, found, forms, known, lambda asked: _readings(asked, root, known))
-
-    bridge = await asyncio.to_thread(read)
-    return bridge if bridge is not None and bridge.reading.score >= least else None
-
-
-def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
-    """A reading with its score lowered where its column is measured in something else than is asked for."""
-    unit = moments.unit_of(_unit_of(reading)) if asked is not None else None
-    if asked is None or unit is None:
-        return reading
-    return reading if moments.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
-
-
-def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:
-    """A reading with its score lowered where a day or a person is asked for, and it gives a number, and where it
-    looks for the best of one row.
-    """
-    given = reading.arguments
-    info = next(info for info in known if info.name == given["table"])
-    unique = {column.name for column in info.columns if column.distinct == info.rows > 1}
-    one = any(given.get(f"{p}_column") in unique and given.get(f"{p}_op") == "=" for p in ("where", "and", "also"))
-    if one and given.get("order_by") and ", " not in str(given.get("where_value")):
-        return replace(reading, score=0.3 * reading.score)
-    if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
-        return reading
-    shown = given.get("column") or given.get("group_by")
-    column = next((column for column in info.columns if column.name == shown), None)
-    counted = column is None or (column.kind == "number" and "year" not in tokenize(column.name))
-    return replace(reading, score=0.3 * reading.score) if counted else reading
-
-
 async def fits_tables(text: str, context: ToolContext) -> float:
     read = await read_tables(text, context)
-    if bridge := await _bridged(text, context, read):
+    if bridge := await bridged(text, context, read):
         return min(0.95, 0.55 + 0.5 * bridge.reading.score)
     if not read:
         return 0.0
@@ -230,7 +132,7 @@ async def tabled(text: str, context: ToolContext) -> Tabled | None:
     root, known = context.root, await readable_tables(context)
     if root is None or not known or wanted(asking(text)).kind == "yes-no":
         return None
-    shown = [table for _, table in _ranked(text, known)[:SHOWN]]
+    shown = [table for _, table in ranked(text, known)[:SHOWN]]
 
     def show() -> Tabled:
         return Tabled(tables_text(root, shown), tuple(values_named(root, shown, text)))
@@ -241,19 +143,19 @@ async def tabled(text: str, context: ToolContext) -> Tabled | None:
 async def prepare_tables(text: str, context: ToolContext) -> Prepared:
     read = await read_tables(text, context)
     asked = replace(await _asked_table(text, context), tabled=partial(tabled, text, context))
-    bridge = await _bridged(text, context, read)
+    bridge = await bridged(text, context, read)
     if bridge is not None:
         asked = replace(asked, told=((bridge.sentence.source, bridge.sentence.told),))
     best = bridge.reading if bridge is not None else read[0] if read else None
     if best is not None and best.score >= CLEAR:
         call = (best.tool, best.arguments)
-        return replace(asked, call=call, sure=best.score, cell=best.cell, yes_no=best.yes_no, unit=_unit_of(best))
+        return replace(asked, call=call, sure=best.score, cell=best.cell, yes_no=best.yes_no, unit=unit_of(best))
     return asked
 
 
 async def _asked_table(text: str, context: ToolContext) -> Prepared:
     """What a model needs to query a table itself."""
-    found = _ranked(text, await readable_tables(context))
+    found = ranked(text, await readable_tables(context))
     scores = {table.name: score for score, table in found}
     ranked = [table for score, table in found if score > 0][:TABLES]
     if not ranked:
@@ -265,13 +167,6 @@ async def _asked_table(text: str, context: ToolContext) -> Prepared:
     narrowed = tuple(replace(query, input_schema=linked_schema(table, text)) for table in ranked)
     shown = tuple((table.evidence, _described(table)) for table in ranked)
     return Prepared(context=shown, tools=narrowed, examples=tuple(_table_examples(text)))
-
-
-def _unit_of(reading: Reading) -> str:
-    """The unit that the end of a number column's name says; none of a count."""
-    if reading.arguments.get("aggregate", "none") in ("count", "distinct") or reading.yes_no:
-        return ""
-    return reading.unit or measured.unit_named(str(reading.arguments.get("column", "")))
 
 
 def _table_examples(text: str) -> list[Example]:
@@ -305,7 +200,7 @@ async def _remembered(text: str, context: ToolContext, k: int) -> list[tuple[str
 
 async def fits_recall(text: str, context: ToolContext) -> float:
     words = asked_words(text)
-    best = max((_share(words, item) for _, item in await _remembered(text, context, 3)), default=0.0)
+    best = max((share(words, item) for _, item in await _remembered(text, context, 3)), default=0.0)
     # without a word that points to the past, what was found before comes after what stands in the files
     return min(0.95, 0.4 + 0.55 * best) if _REMEMBERS.search(text) else 0.3 * best
 
@@ -313,7 +208,7 @@ async def fits_recall(text: str, context: ToolContext) -> float:
 async def prepare_recall(text: str, context: ToolContext) -> Prepared:
     items = await _remembered(text, context, 5)
     words = asked_words(text)
-    fit = 1.0 if _REMEMBERS.search(text) else max((_share(words, item) for _, item in items), default=1.0)
+    fit = 1.0 if _REMEMBERS.search(text) else max((share(words, item) for _, item in items), default=1.0)
     return Prepared(context=tuple(items), fit=fit, tools=() if items else None)
 
 

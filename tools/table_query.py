@@ -312,7 +312,7 @@ def _truth(column: Column, value: str) -> str:
 
 def _date_condition(column: Column, operator: str, value: str) -> str:
     """Compare with a year, a month or a day as the span that it is."""
-    first, end = _span(value)
+    first, end = date_span(value)
     name = quote_name(column.name)
     inside = f"({name} >= DATE '{first}' AND {name} < DATE '{end}')"
     if operator in ("=", "!="):
@@ -321,7 +321,7 @@ def _date_condition(column: Column, operator: str, value: str) -> str:
     return f"{name} {'<' if operator in ('<', '<=') else '>='} DATE '{bound}'"
 
 
-def _span(value: str) -> tuple[date, date]:
+def date_span(value: str) -> tuple[date, date]:
     text = value.strip()
     if re.fullmatch(r"[12]\d{3}", text):
         return date(int(text), 1, 1), date(int(text) + 1, 1, 1)

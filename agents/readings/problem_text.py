@@ -88,10 +88,15 @@ class Problem:
     text: str
 
     @cached_property
-    def words(self) -> list[str]:
+    def places(self) -> list[tuple[int, int]]:
+        """Where each word stands."""
         dates = [(date.start, date.end) for date in Question(self.text).dates]
-        found = _WORD.finditer(self.text)
-        return [m[0].lower() for m in found if not any(a <= m.start() < b for a, b in dates)]
+        found = (match.span() for match in _WORD.finditer(self.text))
+        return [span for span in found if not any(a <= span[0] < b for a, b in dates)]
+
+    @cached_property
+    def words(self) -> list[str]:
+        return [self.text[start:end].lower() for start, end in self.places]
 
     @cached_property
     def stems(self) -> list[str]:

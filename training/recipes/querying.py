@@ -86,7 +86,7 @@ def bundles(world: dict[str, Any], seed: int, variants: int = VARIANTS) -> list[
     made: list[list[Asked]] = []
     for variant in range(variants):
         chance = random.Random(f"{seed} {variant} {world['world']}")
-        shown = World({name: _shuffled(text, chance) for name, text in world["tables"].items()})
+        shown = World({name: shuffled(text, chance) for name, text in world["tables"].items()})
         questions = list(world["qa"])
         chance.shuffle(questions)
         for start in range(0, len(questions), SHARING):
@@ -118,7 +118,7 @@ def _needs(query: str, names: set[str]) -> bool:
     return any(before in ("FROM", "JOIN") and name in names for before, name in zip(words, words[1:], strict=False))
 
 
-def _shuffled(text: str, chance: random.Random) -> str:
+def shuffled(text: str, chance: random.Random) -> str:
     """The same table with columns and rows in another order; keys and names stay first half of the time."""
     head, *rows = list(csv.reader(io.StringIO(text.strip("\n"))))
     order = list(range(len(head)))

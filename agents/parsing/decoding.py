@@ -1,0 +1,218 @@
+"""The likeliest queries that the scores allow."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pointwork.agents.parsing.layout import Layout
+from pointwork.agents.parsing.query import (
+    AGGREGATES,
+    FORMS,
+    METRICS,
+    OPERATORS,
+    Condition,
+    Extreme,
+    Group,
+    Query,
+)
+from pointwork.agents.parsing.schema import Schema
+from pointwork.agents.parsing.scoring import CELLS, FLAGS, Array, Scores
+
+_FLIPS = 3  # the least certain conditions are taken both ways
+_TOP = 3  # choices of each part
+_JOINS = 0.3  # probability from which on a column is taken to join
+_MOST = 40  # queries
+_FAINT = 1e-3  # what is less likely is no alternative
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A query with its probability."""
+
+    query: Query
+    chance: float
+
+
+def queries(layout: Layout, schema: Schema, scores: Scores) -> list[Decoded]:
+    """The likeliest queries, best first."""
+    found: list[tuple[float, Query]] = []
+    joins = tuple(
+        layout.items[scores.columns[i]].place for i in range(len(scores.columns)) if scores.used[i] >= _JOINS
+    )
+    answered = float(scores.answer[1])
+    for (conditions, said), (without, lacked) in itertools.product(
+        _conditions(layout, schema, scores), _without(layout, scores)
+    ):
+        for chance, query in _shapes(layout, scores):
+            whole = Query(
+                query.table,
+                query.shown,
+                query.aggregate,
+                query.form,
+                query.second,
+                conditions,
+                query.extreme,
+                query.group,
+                without,
+                joins,
+            )
+            found.append((chance + said + lacked + answered, whole))
+    found.sort(key=lambda one: -one[0])
+    return [Decoded(query, math.exp(chance)) for chance, query in found[:_MOST]]
+
+
+def _top(logs: Array, most: int = _TOP) -> list[tuple[int, float]]:
+    order = np.argsort(-logs)[:most]
+    return [(int(i), float(logs[i])) for n, i in enumerate(order) if n == 0 or logs[i] > math.log(_FAINT)]
+
+
+def _shapes(layout: Layout, scores: Scores) -> Iterator[tuple[float, Query]]:
+    """All but the conditions."""
+    items = layout.items
+    both = [*scores.tables, *scores.columns]
+    table_of = {items[i].place: number for number, i in enumerate(scores.tables)}
+    for (a, pa), (f, pf), (s, ps) in itertools.product(
+        _top(scores.aggregate), _top(scores.form, 2), _top(scores.shown, 4)
+    ):
+        item, aggregate, form = items[both[s]], AGGREGATES[a], FORMS[f]
+        if item.kind == "table" and aggregate not in ("count", "percent"):
+            continue
+        if item.kind == "column" and aggregate == "count":
+            continue
+        table = item.place if item.kind == "table" else _table(layout, scores, both[s])
+        shown = None if item.kind == "table" else item.place
+        assert table in table_of
+        for second, pb in _seconds(scores, items, form):
+            for chance, extreme, group in _ordered(layout, scores, shown):
+                yield (
+                    pa + pf + ps + pb + chance,
+                    Query(table, shown, aggregate, form, second, extreme=extreme, group=group),
+                )
+
+
+def _table(layout: Layout, scores: Scores, item: int) -> int:
+    """The table that a column stands behind."""
+    return layout.items[max(i for i in scores.tables if i < item)].place
+
+
+def _seconds(scores: Scores, items: Sequence[object], form: str) -> list[tuple[int | None, float]]:
+    if form == "plain" or form.startswith("pair "):
+        return [(None, 0.0)]
+    return [(int(getattr(items[scores.columns[i]], "place")), p) for i, p in _top(scores.second, 2)]  # noqa: B009
+
+
+def _ordered(
+    layout: Layout, scores: Scores, shown: int | None
+) -> Iterator[tuple[float, Extreme | None, Group | None]]:
+    for (o, po), (g, pg) in itertools.product(_top(scores.order, 2), _top(scores.group, 2)):
+        field = layout.items[scores.columns[o - 1]].place if o else None
+        group = layout.items[scores.columns[g - 1]].place if g else None
+        if field is None and group is None:
+            yield po + pg, None, None
+            continue
+        for (d, pd), (n, pn) in itertools.product(_top(scores.down, 2), _top(scores.nth, 2)):
+            if group is None and field is not None:
+                yield po + pg + pd + pn, Extreme(field, bool(d), n + 1), None
+            elif group is not None:
+                for m, pm in _top(scores.metric, 2):
+                    if (METRICS[m] == "count") == (field is None):
+                        yield po + pg + pd + pn + pm, None, Group(group, METRICS[m], field, bool(d), n + 1)
+
+
+def _without(layout: Layout, scores: Scores) -> list[tuple[tuple[int, ...], float]]:
+    found: list[tuple[tuple[int, ...], float]] = [((), float(np.log(1 - scores.without + 1e-6).sum()))]
+    for number, item in enumerate(scores.tables):
+        if scores.without[number] > 0.1:
+            odds = math.log(float(scores.without[number]) + 1e-6) - math.log(
+                1 - float(scores.without[number]) + 1e-6
+            )
+            found.append(((layout.items[item].place,), found[0][1] + odds))
+    return found
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A place in which a condition may be, with its likeliest ways: (log-probability, condition or none)."""
+
+    ways: tuple[tuple[float, Condition | None], ...]
+    at: int
+
+
+def _conditions(layout: Layout, schema: Schema, scores: Scores) -> list[tuple[tuple[Condition, ...], float]]:
+    choices = list(_choices(layout, schema, scores))
+    certain = sum(choice.ways[0][0] for choice in choices)
+    open_ = sorted((c for c in choices if len(c.ways) > 1), key=lambda c: c.ways[0][0] - c.ways[1][0])[:_FLIPS]
+    found: list[tuple[tuple[Condition, ...], float]] = []
+    for picked in itertools.product((0, 1), repeat=len(open_)):
+        taken = {id(choice): way for choice, way in zip(open_, picked, strict=True)}
+        chance = certain
+        made: list[tuple[int, Condition]] = []
+        for choice in choices:
+            logs, condition = choice.ways[taken.get(id(choice), 0)]
+            chance += logs - choice.ways[0][0]
+            if condition is not None:
+                made.append((choice.at, condition))
+        made.sort(key=lambda one: one[0])
+        found.append((tuple(condition for _, condition in made), chance))
+    return found
+
+
+def _choices(layout: Layout, schema: Schema, scores: Scores) -> Iterator[_Choice]:
+    for number, i in enumerate(scores.cells):
+        item = layout.items[i]
+        yield _choice(
+            [
+                (float(scores.cell[number, c]), Condition(item.place, CELLS[c], item.cell) if c else None)
+                for c in range(len(CELLS))
+            ],
+            item.at,
+        )
+    for number, i in enumerate(scores.columns):
+        place = layout.items[i].place
+        kind = schema.fields[place].kind
+        yield _choice(
+            [(float(scores.flags[number, c]), _flag(place, kind, FLAGS[c])) for c in range(len(FLAGS))], 98
+        )
+    for number, i in enumerate(scores.mentions):
+        ways: list[tuple[float, Condition | None]] = [(float(scores.link[number, 0]), None)]
+        mention = layout.mentions[layout.items[i].place]
+        for c, column in enumerate(scores.columns):
+            place = layout.items[column].place
+            value = _value(mention.kind, mention.value, schema, place)
+            if value and scores.link[number, c + 1] > math.log(_FAINT):
+                ways += [
+                    (float(scores.link[number, c + 1]) + p, Condition(place, OPERATORS[o], value))
+                    for o, p in _top(scores.operator[number], 2)
+                ]
+        yield _choice(ways, 99)
+
+
+def _choice(ways: list[tuple[float, Condition | None]], at: int) -> _Choice:
+    best = sorted(ways, key=lambda one: -one[0])[:2]
+    return _Choice(tuple(best[:1] + [one for one in best[1:] if one[0] > math.log(_FAINT)]), at)
+
+
+def _flag(place: int, kind: str, flag: str) -> Condition | None:
+    if not flag:
+        return None
+    if flag in ("true", "false"):
+        if kind == "number":
+            return Condition(place, ">" if flag == "true" else "=", "0")
+        return Condition(place, "=", flag) if kind == "bool" else None
+    return Condition(place, flag)
+
+
+def _value(kind: str, value: str, schema: Schema, place: int) -> str:
+    """A mention's value as a column has it; empty: no such column holds one."""
+    field = schema.fields[place]
+    if field.kind == "number":
+        year = kind == "date" and value.isdigit()
+        return value if kind == "number" or year else ""
+    if field.kind != kind:
+        return ""
+    if kind == "date" and value.startswith("--") and len(field.years) == 1:
+        return f"{field.years[0]}{value[1:]}"
+    return value

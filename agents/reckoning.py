@@ -1,0 +1,35 @@
+"""What a word problem computes: by its pairs of numbers and by deduction, whichever is surer."""
+
+from pointwork.agents.parsing.problems import deduced
+from pointwork.agents.readings import Reading, problems
+from pointwork.agents.readings.problem_text import Problem
+from pointwork.tools import expressions
+from pointwork.tools.arithmetic import Measure
+
+LEAST = problems.LEAST
+"""From here on an expression is given at all."""
+
+_SAME = 1e-4
+
+
+def value_of(reading: Reading) -> float:
+    """What the expression of a reading comes to."""
+    found = expressions.evaluate(str(reading.arguments["expression"])).value
+    return float("nan") if isinstance(found, Measure) else float(found)
+
+
+def computed(text: str) -> Reading | None:
+    """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
+
+    Where both readings come to the same, it is taken for right unless both are wrong.
+    """
+    by_pairs = problems.solved(text, least=0.0)
+    by_steps = None if Problem(text).lacks_price else deduced(text)
+    found = [by_pairs] if by_pairs is not None else []
+    if by_steps is not None:
+        score = by_steps.chance
+        if by_pairs is not None and abs(value_of(by_pairs) - by_steps.value) <= _SAME * abs(by_steps.value):
+            score = 1 - (1 - score) * (1 - by_pairs.score)
+        found.append(Reading("calculate", {"expression": by_steps.expression}, score))
+    best = max(found, key=lambda reading: reading.score, default=None)
+    return best if best is not None and best.score >= LEAST else None

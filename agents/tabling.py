@@ -1,0 +1,152 @@
+"""What a question to tables means: by its words, by what documents tell besides, and by the trained parser."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pointwork.agents.parsing.parser import TABLES as PARSED
+from pointwork.agents.parsing.parser import Parsed, parsed
+from pointwork.agents.quoting import sentences_about
+from pointwork.agents.readings import Reading, bridging, measured, moments, tables
+from pointwork.agents.readings.wanting import asking, wanted
+from pointwork.agents.spec import asked_words
+from pointwork.errors import ToolError
+from pointwork.text import tokenize
+from pointwork.tools import ToolContext
+from pointwork.tools.catalog import TableInfo, catalog, texts_of, widened, years_of
+
+# Where this stands, "who" and "when" say of what: "how many huts are there whose warden …".
+_HOW = re.compile(r"\bhow\b|\b(?:add|sum|total|number|count|average)\b|\bwhose\b(?<!^whose)", re.IGNORECASE)
+
+# By so much more of it a sentence and a table have to account for than the table alone.
+GAINED = 0.1
+
+# A reading of the words that accounts for less of a question is none; from the second on it is nearly sure.
+READ, FIRM = 0.4, 0.8
+# How likely a query has to be to the parser where the words say none, beside a reading of them, beside a sure one.
+ALONE, OVER, FIRMLY = 0.2, 0.5, 0.8
+
+
+def share(words: set[str], text: str) -> float:
+    """Share of a question's words that a text holds."""
+    return len(words & set(tokenize(text))) / len(words) if words else 0.0
+
+
+def ranked(text: str, tables: Sequence[TableInfo]) -> list[tuple[float, TableInfo]]:
+    """Tables with the share of a question's words that their names, columns and values hold, best first."""
+    words = asked_words(text)
+    scored: list[tuple[float, TableInfo]] = []
+    for table in tables:
+        described = [table.name, *(word for column in table.columns for word in (column.name, *column.values))]
+        named = 0.5 if re.search(rf"\b{re.escape(Path(table.source.path).name)}\b", text, re.IGNORECASE) else 0.0
+        scored.append((min(1.0, named + share(words, " ".join(described))), table))
+    return sorted(scored, key=lambda pair: -pair[0])
+
+
+async def readable_tables(context: ToolContext) -> Sequence[TableInfo]:
+    if context.root is None:
+        return []
+    return [table for table in await asyncio.to_thread(catalog, context.root) if not table.problem]
+
+
+async def read_tables(text: str, context: ToolContext) -> list[Reading]:
+    """Readings of a question as a query, best first: what its words say, and what the parser takes it to mean."""
+    root = context.root
+    if root is None:
+        return []
+    known = await readable_tables(context)
+    found = await _by_words(text, root, known)
+    if not known or wanted(asking(text)).kind == "yes-no":
+        return found
+    meant = await asyncio.to_thread(_meant, text, root, known)
+    return found if meant is None else _weighed(found, meant)
+
+
+def _meant(text: str, root: Path, known: Sequence[TableInfo]) -> Parsed | None:
+    try:
+        return parsed(text, root, [table for _, table in ranked(text, known)[:PARSED]])
+    except ToolError:  # a file that is just being written, say: the words may still find another
+        return None
+
+
+def _weighed(found: list[Reading], meant: Parsed) -> list[Reading]:
+    """Readings with the parser's before those of the words that are less sure."""
+    words = found[0].score if found else 0.0
+    if meant.chance < (ALONE if words < READ else OVER if words < FIRM else FIRMLY):
+        return found
+    unit = meant.unit or measured.unit_named(meant.column)
+    return [Reading("sql", {"query": meant.sql}, max(meant.chance, words, READ), unit=unit), *found]
+
+
+async def _by_words(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:
+    found = await asyncio.to_thread(_readings, text, root, known)
+    if found and found[0].score >= 1 - GAINED:
+        return found
+    # what stands in the rows that a table's keys stand for counts too, where without it less is accounted for
+    wide = await asyncio.to_thread(lambda: _readings(text, root, widened(root)))
+    least = (found[0].score if found else 0.0) + GAINED
+    return [*(reading for reading in wide[:1] if reading.score >= least), *found]
+
+
+def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:
+    found = tables.readings(
+        text,
+        known,
+        lambda info, column: texts_of(root, info, column),
+        lambda info, column: years_of(root, info, column),
+    )
+    asked = moments.asked_unit(text)
+    kind = "" if _HOW.search(asking(text)) else wanted(asking(text)).kind
+    fitting = (_of_kind(_in_unit(reading, asked), kind, known) for reading in found)
+    return sorted(fitting, key=lambda reading: -reading.score)
+
+
+async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) -> bridging.Bridge | None:
+    """A reading as a query about what a document tells of, where it accounts for more than one without."""
+    least = (direct[0].score if direct else 0.0) + GAINED
+    root, known = context.root, await readable_tables(context)
+    if root is None or not known or least > 1.0:
+        return None
+    found = await sentences_about(text, context, bridging.SENTENCES)
+
+    def read() -> bridging.Bridge | None:
+        forms = bridging.forms_of(v for info in known for c in info.columns for v in texts_of(root, info, c))
+        return bridging.bridged(text, found, forms, known, lambda asked: _readings(asked, root, known))
+
+    bridge = await asyncio.to_thread(read)
+    return bridge if bridge is not None and bridge.reading.score >= least else None
+
+
+def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
+    """A reading with its score lowered where its column is measured in something else than is asked for."""
+    unit = moments.unit_of(unit_of(reading)) if asked is not None else None
+    if asked is None or unit is None:
+        return reading
+    return reading if moments.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
+
+
+def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:
+    """A reading with its score lowered where a day or a person is asked for, and it gives a number, and where it
+    looks for the best of one row.
+    """
+    given = reading.arguments
+    info = next(info for info in known if info.name == given["table"])
+    unique = {column.name for column in info.columns if column.distinct == info.rows > 1}
+    one = any(given.get(f"{p}_column") in unique and given.get(f"{p}_op") == "=" for p in ("where", "and", "also"))
+    if one and given.get("order_by") and ", " not in str(given.get("where_value")):
+        return replace(reading, score=0.3 * reading.score)
+    if kind not in ("date", "when", "weekday", "person") or reading.yes_no:
+        return reading
+    shown = given.get("column") or given.get("group_by")
+    column = next((column for column in info.columns if column.name == shown), None)
+    counted = column is None or (column.kind == "number" and "year" not in tokenize(column.name))
+    return replace(reading, score=0.3 * reading.score) if counted else reading
+
+
+def unit_of(reading: Reading) -> str:
+    """The unit that the end of a number column's name says; none of a count."""
+    if reading.arguments.get("aggregate", "none") in ("count", "distinct") or reading.yes_no:
+        return ""
+    return reading.unit or measured.unit_named(str(reading.arguments.get("column", "")))

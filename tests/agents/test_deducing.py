@@ -1,0 +1,50 @@
+"""Word problems by deduction, and both readings of them together."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointwork.agents.parsing.problems import deduced, numbers
+from pointwork.agents.reckoning import LEAST, computed, value_of
+
+
+def test_a_share_is_there_in_three_forms() -> None:
+    found = [(one.form, round(one.value, 4)) for one in numbers("15 % off 80 euros")]
+
+    assert found == [("q", 0.15), ("1-", 0.85), ("1+", 1.15), ("q", 80)]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("A box holds 12 eggs. How many eggs are in 7 boxes?", 84),
+        ("Tom had 45 stamps and gave away 17. How many has he left?", 28),
+        ("4 friends share a bill of 86 euros evenly. What does each pay?", 21.5),
+    ],
+)
+def test_simple_problems_are_solved(text: str, answer: float) -> None:
+    steps, both = deduced(text), computed(text)
+
+    assert steps is not None
+    assert both is not None
+    assert steps.value == pytest.approx(answer)
+    assert value_of(both) == pytest.approx(answer)
+    assert both.score >= steps.chance - 1e-9  # agreeing makes surer
+
+
+def test_what_has_no_numbers_is_no_problem() -> None:
+    assert deduced("Who painted the lathe?") is None
+    assert computed("Who painted the lathe?") is None
+    assert deduced(" ".join(str(n) for n in range(40))) is None
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=5), st.sampled_from(["left", "each", "in all"]))
+def test_expressions_come_to_their_value(given_: list[int], word: str) -> None:
+    text = f"There are {' and '.join(map(str, given_))} apples. How many {word}?"
+    found = deduced(text)
+
+    assert found is not None
+    assert 0 <= found.chance <= 1
+    assert found.value == pytest.approx(eval(found.expression), rel=1e-6)
+    both = computed(text)
+    assert both is None or both.score >= LEAST

@@ -1,0 +1,254 @@
+"""The parser: what it knows of tables, what a query comes to as SQL, and what it makes of scores and questions."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointwork.agents.parsing.composing import NoQuery, sql_of
+from pointwork.agents.parsing.decoding import queries
+from pointwork.agents.parsing.encoder import gelu, packed, rounded, shipped, unpacked
+from pointwork.agents.parsing.layout import PIECES, Layout, lay_out
+from pointwork.agents.parsing.mentions import mentions
+from pointwork.agents.parsing.parser import parsed
+from pointwork.agents.parsing.query import AGGREGATES, FORMS, METRICS, OPERATORS, Condition, Extreme, Group, Query
+from pointwork.agents.parsing.schema import Schema, schema_of
+from pointwork.agents.parsing.scoring import CELLS, FLAGS, NTH, Scores
+from pointwork.tools.catalog import catalog
+from pointwork.tools.duck import open_database
+
+TOOLS = """id,name,shelf,price_eur
+T1,Lathe,A,900
+T2,Drill,B,120
+T3,Saw,B,60
+T4,Plane,C,
+"""
+PEOPLE = """code,full_name,town
+P1,Ann Reed,York
+P2,Bob Stone,Leeds
+P3,Cy Young,York
+"""
+LOANS = """tool_id,person,lent_on,back_on,fee
+T1,P1,2024-03-02,2024-03-05,12
+T2,P2,2024-03-09,2024-03-10,4
+T2,P1,2024-04-01,,4
+T3,P2,2024-05-20,2024-06-02,2
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tools")
+    for name, text in (("tools", TOOLS), ("people", PEOPLE), ("loans", LOANS)):
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def schema(root: Path) -> Schema:
+    return schema_of(root, catalog(root))
+
+
+def place(schema: Schema, table: str, column: str) -> int:
+    return next(i for i, f in enumerate(schema.fields) if (schema.tables[f.table].name, f.name) == (table, column))
+
+
+def table(schema: Schema, name: str) -> int:
+    return [info.name for info in schema.tables].index(name)
+
+
+def found(root: Path, schema: Schema, query: Query) -> list[object]:
+    database = open_database(root, tuple(info.source for info in schema.tables))
+    return [row[0] for row in database.query(sql_of(query, schema), 50).rows]
+
+
+def test_the_keys_of_one_table_that_stand_in_another_join_them(schema: Schema) -> None:
+    joins = {(schema.fields[e.holds].name, schema.fields[e.key].name) for e in schema.edges}
+
+    assert {("tool_id", "id"), ("person", "code")} <= joins
+    assert ("lent_on", "back_on") not in joins
+
+
+def test_conditions_on_other_tables_go_through_their_keys(root: Path, schema: Schema) -> None:
+    town = Condition(place(schema, "people", "town"), "=", "York")
+    fees = Query(table(schema, "loans"), place(schema, "loans", "fee"), "sum", conditions=(town,))
+    shelf = Condition(place(schema, "tools", "shelf"), "=", "B")
+    people = Query(table(schema, "people"), place(schema, "people", "full_name"), conditions=(shelf,))
+
+    assert found(root, schema, fees) == [16]
+    assert sorted(map(str, found(root, schema, people))) == ["Ann Reed", "Bob Stone"]
+
+
+def test_an_extreme_row_of_another_table(root: Path, schema: Schema) -> None:
+    latest = Extreme(place(schema, "loans", "lent_on"), down=True)
+    query = Query(table(schema, "people"), place(schema, "people", "full_name"), extreme=latest)
+
+    assert found(root, schema, query) == ["Bob Stone"]
+    second = Query(query.table, query.shown, extreme=Extreme(latest.field, down=True, nth=2))
+    assert found(root, schema, second) == ["Ann Reed"]
+
+
+def test_groups_and_what_nothing_refers_to(root: Path, schema: Schema) -> None:
+    tool = place(schema, "loans", "tool_id")
+    name = place(schema, "tools", "name")
+    most = Query(table(schema, "tools"), name, group=Group(tool, "count", None, down=True))
+    never = Query(table(schema, "tools"), name, without=(table(schema, "loans"),))
+
+    assert found(root, schema, most) == ["Drill"]
+    assert found(root, schema, never) == ["Plane"]
+
+
+def test_pairs_shares_days_and_empty_cells(root: Path, schema: Schema) -> None:
+    tools, price, name = table(schema, "tools"), place(schema, "tools", "price_eur"), place(schema, "tools", "name")
+    two = (Condition(name, "=", "Saw"), Condition(name, "=", "Lathe"))
+    loans, back = table(schema, "loans"), place(schema, "loans", "back_on")
+    march = Condition(place(schema, "loans", "lent_on"), "=", "2024-03")
+    days = Query(loans, back, "max", "day", place(schema, "loans", "lent_on"), (Condition(back, "not empty"),))
+
+    assert found(root, schema, Query(tools, price, form="pair -", conditions=two)) == [840]
+    assert found(root, schema, Query(tools, price, form="pair /", conditions=two[::-1])) == [15]
+    assert found(root, schema, Query(loans, None, "percent", conditions=(march,))) == [50]
+    assert found(root, schema, days) == [13]
+    assert found(root, schema, Query(loans, None, "count", conditions=(Condition(back, "empty"),))) == [1]
+
+
+def test_parts_that_make_no_query_are_refused(schema: Schema) -> None:
+    tools, name = table(schema, "tools"), place(schema, "tools", "name")
+    for query in (
+        Query(tools, name, "avg"),
+        Query(tools, name, "max", extreme=Extreme(name, down=True)),
+        Query(tools, None, "none"),
+        Query(tools, name, form="pair -", conditions=(Condition(name, "=", "Saw"),)),
+        Query(tools, None, "percent"),
+    ):
+        with pytest.raises(NoQuery):
+            sql_of(query, schema)
+
+
+def test_what_stands_in_a_cell_can_not_leave_its_quotes(root: Path, schema: Schema) -> None:
+    name = place(schema, "tools", "name")
+    query = Query(
+        table(schema, "tools"), None, "count", conditions=(Condition(name, "=", "x'; DROP TABLE tools;"),)
+    )
+
+    assert found(root, schema, query) == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("more than 1,250.50 since May 2024", {("number", "1250.5"), ("date", "2024-05")}),
+        ("before ten in the morning on 3 March", {("time", "10:00"), ("number", "10"), ("date", "--03-03")}),
+        ("after 14:30", {("time", "14:30"), ("number", "14"), ("number", "30")}),
+        ("a dozen at noon", {("number", "12"), ("time", "12:00")}),
+    ],
+)
+def test_mentions(text: str, expected: set[tuple[str, str]]) -> None:
+    assert expected <= {(one.kind, one.value) for one in mentions(text)}
+
+
+@given(st.lists(st.lists(st.floats(-3, 3, width=32), min_size=64, max_size=64), min_size=1, max_size=4))
+def test_stored_vectors_are_near_what_they_were(rows: list[list[float]]) -> None:
+    vectors = np.array(rows, np.float32)
+    step = np.abs(vectors.reshape(len(vectors), -1, 32)).max(2, keepdims=True) / 7
+
+    assert np.all(np.abs(unpacked(*packed(vectors)) - vectors).reshape(len(vectors), -1, 32) <= 0.51 * step + 1e-3)
+    codes, scales = rounded(vectors)
+    assert np.all(np.abs(codes * scales[:, None] - vectors) <= 0.51 * scales[:, None] + 1e-6)
+
+
+def test_gelu_is_what_it_is_called() -> None:
+    x = np.linspace(-6, 6, 241, dtype=np.float32)
+    exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.tolist()]
+
+    assert np.allclose(gelu(x), exact, atol=1e-5)
+
+
+def scores(layout: Layout, seed: int) -> Scores:
+    chance = np.random.default_rng(seed)
+
+    def logs(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        logits = chance.normal(0, 3, shape)
+        return np.asarray(logits - np.log(np.exp(logits).sum(-1, keepdims=True)), np.float32)
+
+    kinds = [item.kind for item in layout.items]
+    columns, tables, cells, said = (
+        [i for i, kind in enumerate(kinds) if kind == wanted] for wanted in ("column", "table", "cell", "mention")
+    )
+    width = len(columns)
+    return Scores(
+        columns,
+        tables,
+        cells,
+        said,
+        logs(len(AGGREGATES)),
+        logs(len(FORMS)),
+        logs(2),
+        logs(2),
+        logs(NTH),
+        logs(len(METRICS)),
+        logs(len(tables) + width),
+        logs(width),
+        logs(width + 1),
+        logs(width + 1),
+        np.asarray(chance.random(width), np.float32),
+        np.asarray(chance.random(len(tables)), np.float32),
+        logs(width, len(FLAGS)),
+        logs(len(cells), len(CELLS)),
+        logs(len(said), width + 1),
+        logs(len(said), len(OPERATORS)),
+    )
+
+
+@given(st.integers(0, 10_000))
+def test_queries_come_likeliest_first_and_are_refused_or_run(root: Path, schema: Schema, seed: int) -> None:
+    layout = lay_out("What did Ann Reed pay for the drill after 2 March 2024, over 3?", schema, shipped().pieces)
+    made = queries(layout, schema, scores(layout, seed))
+    chances = [one.chance for one in made]
+
+    assert made
+    assert chances == sorted(chances, reverse=True)
+    assert 0 <= sum(chances) <= 1 + 1e-6
+    for one in made[:3]:
+        try:
+            sql = sql_of(one.query, schema)
+        except NoQuery:
+            continue
+        assert sql.startswith("SELECT ")
+        assert ";" not in sql
+
+
+def test_a_long_question_to_wide_tables_is_cut(root: Path, schema: Schema) -> None:
+    layout = lay_out("drill " * 500, schema, shipped().pieces)
+
+    assert len(layout.pieces) == len(layout.marks) <= PIECES + 40
+    assert all(item.end <= len(layout.pieces) for item in layout.items)
+
+
+def test_odd_text_is_no_error(root: Path) -> None:
+    for text in ("", "?", "\ud800 lathe", "💡" * 50, "SELECT 1"):
+        parsed(text, root, catalog(root))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many loans were there in March 2024?", ["2"]),
+        ("Who borrowed the saw?", ["Bob Stone"]),
+        ("What does the drill cost?", ["120"]),
+        ("In which town does Bob Stone live?", ["Leeds"]),
+        ("What did we take in fees from Ann Reed?", ["16"]),
+        ("Which tool is the most expensive?", ["Lathe"]),
+    ],
+)
+def test_questions_that_are_read(root: Path, question: str, answer: list[str]) -> None:
+    known = catalog(root)
+    meant = parsed(question, root, known)
+
+    assert meant is not None
+    assert 0 < meant.chance <= 1
+    rows = open_database(root, tuple(info.source for info in known)).query(meant.sql, 50).rows
+    assert [f"{row[0]}" for row in rows] == answer
