@@ -2,7 +2,7 @@
 
 OpenBLAS spreads a larger one over threads. A recall has a dozen that take a tenth of a millisecond each: what the
 threads save is less than what waiting for them costs as soon as other work has the cores (28 ms for the nearness of
-words instead of 2, on two cores with two other processes), and between products they spin, which doubles a recall's
+words instead of 12, on two cores full of other work), and between products they spin, which doubles a recall's
 processor time.
 """
 

@@ -78,7 +78,8 @@ class Known:
     def suspect(self) -> bool:
         """Whether it reads like an order by somebody else than the user; found when first asked for."""
         if self._suspect is None:
-            self._suspect = self.row["trust"] != "user" and suspect(self.item)
+            # the user's own words are not looked at, and need no item made of them
+            self._suspect = suspect(self.item) if self.row["trust"] != "user" else False
         return self._suspect
 
     @property
