@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
@@ -44,6 +44,12 @@ _MOST_ROWS = 2**63 - 1  # the largest number that a database takes for a limit
 _BATCH = 5000  # rows per statement; databases limit the number of parameters
 
 _REFUSED = re.compile("[\0\ud800-\udfff]")
+
+# what every recall asks, made once
+_BY_SERIAL = select(table).where(table.c.serial.in_(bindparam("serials", expanding=True)), table.c.layer != DELETED)
+_CHANGES = (
+    select(table).where(table.c.serial > bindparam("after")).order_by(table.c.serial).limit(bindparam("limit"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +183,13 @@ class Episodic:
         """Rows by serial number; those that are gone are left out."""
         found: dict[int, Row] = {}
         for at in range(0, len(serials), _BATCH):
-            query = select(table).where(table.c.serial.in_(serials[at : at + _BATCH]), table.c.layer != DELETED)
-            found.update((row["serial"], row) for row in self._store.rows(query))
+            given = {"serials": serials[at : at + _BATCH]}
+            found.update((row["serial"], row) for row in self._store.rows(_BY_SERIAL, given))
         return found
 
     def changes(self, after: int, limit: int = _BATCH) -> list[Row]:
         """Rows, deletions among them, with a serial number above ``after``, in order."""
-        query = select(table).where(table.c.serial > after).order_by(table.c.serial)
-        return list(self._store.rows(query.limit(limit)))
+        return self._store.rows(_CHANGES, {"after": after, "limit": limit})
 
     def listing(self, condition: ColumnElement[bool] | None, limit: int | None, offset: int) -> list[Row]:
         """Whole entries (no chunks) in the order they were added."""

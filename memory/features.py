@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from pointwork.memory import dates
 from pointwork.memory.names import names
+from pointwork.memory.products import product
+from pointwork.memory.texts import Known
 from pointwork.memory.view import View
 from pointwork.memory.words import bare_title, folded, plain_name
 from pointwork.text import tokenize
@@ -24,7 +26,9 @@ Metered = Callable[[str], AbstractContextManager[Any]]
 Group = tuple[str, tuple[str, ...], Callable[[], Floats]]
 
 _PRONOUN = re.compile(r"\b(?:i|my|me|we|our|i'm|i've)\b", re.IGNORECASE)
-_INNER_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_LOWER_PRONOUN = re.compile(_PRONOUN.pattern)
+_DIGIT = re.compile(r"\d")
+_INNER_NAME = re.compile(r" (?<=[a-z,] )(?=[A-Z]\w)")  # the space before it: a letter to look for first
 _ASKS_WHEN = re.compile(
     r"\b(?:when|how long|how often|what (?:time|day|date|year|month)|which (?:day|year|month))\b", re.I
 )
@@ -37,6 +41,7 @@ COMMON = (
     *("covered", "rarest", "hits", "alike", "alike_least", "alike_mean", "alike_missed", "length"),
 )
 SHAPE = ("asks", "ends_asking", "pronoun", "digit", "names", "pairs", *(f"kind_{kind}" for kind in _KINDS))
+_MARKS = SHAPE.index("pairs")  # so many, the first, are of the text alone
 SPEAKER = ("said_by", "speakers", "said_by_one")
 TEMPORAL = ("asks_when", "when_and_time", "time", "closeness", "period")
 TOPIC = (
@@ -120,12 +125,12 @@ def _common(view: View, meaning: bool) -> Floats:
     total, own = scores.total[view.places], scores.own[view.places]
     most, ideal = float(total.max(initial=0)) or 1.0, scores.ideal or 1.0
     vectors = view.vectors
-    near = vectors @ asked.vector
-    body = vectors @ asked.body
+    near = product(vectors, asked.vector)
+    body = product(vectors, asked.body)
     idf = {token: scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
     held = view.held_here() * _values(idf)
-    alike = view.alike([known.words for known in view.known])
+    alike = view.alike()
     weights = _word_weights(view)
     missed = alike < 0.95
     missing = (weights[:, None] * missed).sum(axis=0)
@@ -164,8 +169,8 @@ def _lengths(view: View) -> Floats:
     for n, known in enumerate(view.known):
         if lengths[n] <= 1:
             lengths[n] = len(known.tokens)
-        elif known.item.title:
-            lengths[n] -= 2 * len(tokenize(known.item.title))
+        elif known.row["title"]:
+            lengths[n] -= 2 * len(tokenize(known.row["title"]))
     return lengths
 
 
@@ -181,27 +186,34 @@ def _shape(view: View) -> Floats:
     pairs = set(zip(view.asked.tokens, view.asked.tokens[1:], strict=False))
     kinds = [1.0 if kind.search(view.asked.text) else 0.0 for kind in _KIND]
     held = view.held_here()
-    paired: list[bool] = np.any(held[:, :-1] & held[:, 1:], axis=1).tolist()
-    rows: list[list[float]] = []
-    for known, may in zip(view.known, paired, strict=True):
-        text = known.item.text
-        rows.append(
-            [
-                "?" in text,
-                text.rstrip().endswith("?"),
-                _PRONOUN.search(text) is not None,
-                re.search(r"\d", text) is not None,
-                len(_INNER_NAME.findall(text)),
-                len(pairs & set(zip(known.tokens, known.tokens[1:], strict=False))) if may else 0,
-                *kinds,
-            ]
+    may: list[int] = np.flatnonzero(np.any(held[:, :-1] & held[:, 1:], axis=1)).tolist()
+    found = np.zeros((len(view.known), len(SHAPE)), np.float32)
+    found[:, :_MARKS] = [_marks(known) for known in view.known]
+    for n in may:
+        tokens = view.known[n].tokens
+        found[n, _MARKS] = len(pairs & set(zip(tokens, tokens[1:], strict=False)))
+    found[:, _MARKS + 1 :] = kinds
+    return found
+
+
+def _marks(known: Known) -> tuple[float, ...]:
+    """Of a candidate's shape what no question changes; found once."""
+    if known.marks is None:
+        text = known.exact
+        plain = text.isascii()  # to ignore case by lower case is quicker, and the same in ASCII
+        known.marks = (
+            "?" in text,
+            text.rstrip().endswith("?"),
+            (_LOWER_PRONOUN.search(text.lower()) if plain else _PRONOUN.search(text)) is not None,
+            _DIGIT.search(text) is not None,
+            len(_INNER_NAME.findall(text)),
         )
-    return np.array(rows, np.float32).reshape(len(view.known), len(SHAPE))
+    return known.marks
 
 
 def _speaker(view: View) -> Floats:
     speakers = view.asked.speakers
-    said = np.array([1.0 if (k.item.speaker or "").lower() in speakers else 0.0 for k in view.known])
+    said = np.array([1.0 if (k.row["speaker"] or "").lower() in speakers else 0.0 for k in view.known])
     return _columns(said, np.full(len(said), len(speakers)), (len(speakers) == 1) * np.where(said > 0, 1.0, -1.0))
 
 
@@ -210,8 +222,8 @@ def _temporal(view: View, now: float) -> Floats:
     wanted = dates.periods(view.asked.text, now)
     rows: list[list[float]] = []
     for known in view.known:
-        tells = 1.0 if dates.mentions_time(known.item.text) else 0.0
-        time = known.item.time
+        tells = 1.0 if dates.mentions_time(known.exact) else 0.0
+        time = known.row["time"]
         near = dates.closeness(time, wanted) if wanted and time is not None else 0.0
         rows.append([asks, asks * tells, tells, near, float(bool(wanted))])
     return np.array(rows, np.float32).reshape(len(view.known), len(TEMPORAL))
@@ -227,14 +239,14 @@ def _topic(view: View) -> Floats:
     left, middle, right = view.vectors_of(before), view.vectors, view.vectors_of(after)
     window = middle + 0.5 * left + 0.5 * right
     window /= np.linalg.norm(window, axis=1, keepdims=True) + 1e-9
-    near = window @ view.asked.body
+    near = product(window, view.asked.body)
     idf = {token: view.scores.idf.get(token, 0.0) for token in view.asked.tokens}
     mass = sum(idf.values()) or 1.0
     around = [(beside.get(b), beside.get(a)) for b, a in zip(before.tolist(), after.tolist(), strict=True)]
     values = _values(idf) / mass
     covered = view.held_here() | view.held(before)
     weights = _word_weights(view)
-    alike = view.alike([[*(b.words if b else ()), *(a.words if a else ())] for b, a in around])
+    alike = view.alike_around(before, after, beside)
     feedback = middle[:3].mean(axis=0)
     return _columns(
         view.of(own, before) / most,
@@ -243,14 +255,14 @@ def _topic(view: View) -> Floats:
         view.of(own, after_2) / most,
         near,
         near - near.max(initial=-1),
-        left @ view.asked.body,
-        right @ view.asked.body,
+        product(left, view.asked.body),
+        product(right, view.asked.body),
         (covered | view.held(after)) @ values,
         covered @ values,
         weights @ alike / (weights.sum() or 1.0),
-        [b is not None and b.item.text.rstrip().endswith("?") for b, _ in around],
-        [b is not None and "?" in b.item.text for b, _ in around],
-        middle @ feedback,
+        [b is not None and b.exact.rstrip().endswith("?") for b, _ in around],
+        [b is not None and "?" in b.exact for b, _ in around],
+        product(middle, feedback),
     )
 
 
@@ -267,7 +279,7 @@ def _links(view: View) -> Floats:
     """Who mentions whom: the graph of candidates, by titles and shared names."""
     count, asked = len(view.known), view.asked
     found = [known.names for known in view.known]
-    titles = [bare_title(known.item.title or "") for known in view.known]
+    titles = [bare_title(known.row["title"] or "") for known in view.known]
     question = f" {plain_name(asked.text)} "
     idf = {token: view.scores.idf.get(token, 0.0) for token in asked.tokens}
     mass = sum(idf.values()) or 1.0
@@ -293,7 +305,7 @@ def _links(view: View) -> Floats:
     links_to = _most((link * strength[None, :]).T)
     return _columns(
         titled,
-        [_title_share(known.item.title, idf) for known in view.known],
+        [_title_share(known.row["title"], idf) for known in view.known],
         linked_from,
         links_to,
         _most(link * titled[:, None]),

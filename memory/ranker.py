@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.memory import features, second
+from pointwork.memory.products import product
 from pointwork.memory.view import View
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ class Network:
     def scores(self, rows: features.Floats) -> Floats:
         """One score per row; features that are not there (NaN) count as average."""
         inputs = np.nan_to_num(np.clip((rows - self.mean) / self.spread, -_CLIP, _CLIP), nan=0.0)
-        hidden = np.maximum(np.einsum("nf,shf->snh", inputs, self.w1, optimize=True) + self.b1[:, None], 0)
-        hidden = np.maximum(np.einsum("snh,sgh->sng", hidden, self.w2, optimize=True) + self.b2[:, None], 0)
-        out = np.einsum("sng,sog->sno", hidden, self.w3, optimize=True)[..., 0] + self.b3
-        return out.mean(axis=0) + inputs @ self.line
+        seeds, width, _ = self.w1.shape
+        hidden = product(inputs, self.w1.reshape(seeds * width, -1).T).reshape(-1, seeds, width)
+        hidden = np.maximum(hidden + self.b1, 0).transpose(1, 0, 2)
+        hidden = np.maximum(hidden @ self.w2.transpose(0, 2, 1) + self.b2[:, None], 0)
+        out = (hidden * self.w3).sum(axis=2) + self.b3
+        return out.mean(axis=0) + product(inputs, self.line)
 
 
 def ranked(

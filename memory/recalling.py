@@ -102,7 +102,7 @@ class Work:
         question, tiers = self._question, self._tiers
         without = frozenset(module for module in ("filter", *BOOSTERS) if tiers[module] == "low")
         with self.metered("filter") as meter:
-            view = View(question.text, self._resources.index, self._resources.texts)
+            view = View(question.text, self._resources.index, self._resources.texts, beside="topic" not in without)
             if "filter" in without:
                 view.find(question.thread, question.k, by_meaning=False)
             else:
@@ -114,7 +114,7 @@ class Work:
                     given.append(self._registry.looker(module, tiers[module]).look(view, meter) or ())
         scores = ranked(view, question.now, without, self.metered, self._closer(view))
         if question.thread is not None:
-            scores = scores + np.array([_OWN_THREAD * (k.item.thread == question.thread) for k in view.known])
+            scores = scores + np.array([_OWN_THREAD * (k.row["thread"] == question.thread) for k in view.known])
         scores = scores + self._rules(view, without)
         for some in given:
             scores[: len(some)] += some
@@ -144,7 +144,7 @@ class Work:
         documents = [view.is_document(n) for n in range(len(candidates))]
         given = [_SHARE * share if of else 0.0 for share, of in zip(view.share.tolist(), documents, strict=True)]
         for module in BOOSTERS:
-            if module in without or module == "temporal":
+            if module in without or (module == "temporal" and any(documents)):
                 with self.metered(module) as meter:
                     boosts = self._registry.booster(module).boost(
                         self._question, candidates, self._resources, meter

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.memory import features
+from pointwork.memory.products import product
 from pointwork.memory.view import View
 from pointwork.text import NUMBER_WORDS
 
@@ -172,7 +173,7 @@ def _among(view: View, scores: Floats, every: Floats, top: Floats, chosen: Float
     vectors = view.vectors
     likely = shares[every] @ vectors[every]
     likely /= np.linalg.norm(likely) + 1e-9
-    alike = vectors[chosen] @ vectors[top].T
+    alike = product(vectors[chosen], vectors[top].T)
     alike[chosen[:, None] == top[None, :]] = 0
     return [
         mine,
@@ -181,7 +182,7 @@ def _among(view: View, scores: Floats, every: Floats, top: Floats, chosen: Float
         shares[chosen],
         *(np.where(some >= 0, scores[some], least) - most for some in (before, after, before_2, after_2)),
         *(np.where(some >= 0, shares[some], 0.0) for some in (before, after)),
-        vectors[chosen] @ likely,
+        product(vectors[chosen], likely),
         alike.max(axis=1),
         (alike * shares[top]).max(axis=1),
         alike.mean(axis=1),
@@ -218,14 +219,14 @@ def _acts(view: View, chosen: Floats) -> list[Floats]:
     for places in (after[chosen], before[chosen]):
         there: list[int] = places.tolist()
         known = [beside.get(place) for place in there]
-        found += _begins([one.item.text if one else "" for one in known])
+        found += _begins([one.exact if one else "" for one in known])
         found.append(np.log1p(np.where(places >= 0, lengths[np.maximum(places, 0)], 0.0)))
     return found
 
 
 def _texts(view: View, chosen: Floats) -> list[str]:
     numbers: list[int] = chosen.tolist()
-    return [view.known[n].item.text for n in numbers]
+    return [view.known[n].exact for n in numbers]
 
 
 def _begins(texts: Sequence[str]) -> list[Floats]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from pointwork.memory.columns import Array, Columns
 from pointwork.memory.lexical import Posting
@@ -24,6 +24,11 @@ from pointwork.store.tables import memory_segments as segments
 SMALL, LARGE = 4096, 65_536  # documents of a segment: at least, at most (places are 16 bits)
 _BATCH = 500  # tokens in one query; databases limit the number of parameters
 _ROWS = 5000  # rows in one insert
+_POSTINGS = (  # what nearly every recall asks, made once
+    select(postings)
+    .where(postings.c.token.in_(bindparam("tokens", expanding=True)))
+    .order_by(postings.c.token, postings.c.segment)
+)
 
 
 @dataclass(slots=True)
@@ -75,8 +80,8 @@ class Segments:
         begins = {segment.id: segment.begin for segment in self.known}
         found: dict[str, list[tuple[int, Posting]]] = {}
         for at in range(0, len(tokens), _BATCH):
-            query = select(postings).where(postings.c.token.in_([t[:256] for t in tokens[at : at + _BATCH]]))
-            for row in self._store.rows(query.order_by(postings.c.token, postings.c.segment)):
+            some = [token[:256] for token in tokens[at : at + _BATCH]]
+            for row in self._store.rows(_POSTINGS, {"tokens": some}):
                 if row["segment"] in begins:  # else written since the last load
                     found.setdefault(row["token"], []).append((begins[row["segment"]], _unpacked(row["data"])))
         return found

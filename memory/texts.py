@@ -3,7 +3,7 @@
 import functools
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ _KEPT = 8000  # texts
 _WORDS = 32_768  # words whose vectors are kept: 32 MB
 _PLAIN = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")  # the same in lower case, quicker
+_STOP = -1  # the row of a stop word
 
 
 @dataclass(slots=True)
@@ -31,20 +33,32 @@ class Known:
     """A row as the ranker sees it.
 
     Attributes:
-        item: with its exact text.
-        words: its different words that are no stop words, as written but in lower case.
+        row: of ``memory_items``.
+        exact: its text as it was added.
         text: title and text.
         vector: of these; None until ``Texts.vectors`` was asked for it.
+        rows: of its words in a table of ``Words``, with that table's number; None until ``Words.of`` was asked.
+        marks: what its form tells whatever is asked; None until ``features`` looked.
     """
 
-    item: Item
-    words: tuple[str, ...]
+    row: Mapping[str, Any]
+    exact: str
     text: str
     vector: Floats | None = None
+    rows: "tuple[int, NDArray[np.int32]] | None" = None
+    marks: tuple[float, ...] | None = None
+    _item: Item | None = None
     _tokens: tuple[str, ...] | None = None
     _bag: frozenset[str] | None = None
     _names: "Names | None" = None
     _suspect: bool | None = None
+
+    @property
+    def item(self) -> Item:
+        """The row, with its exact text; made when first asked for, which is of the best only."""
+        if self._item is None:
+            self._item = item_of(self.row, self.exact)
+        return self._item
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -57,21 +71,22 @@ class Known:
     def bag(self) -> frozenset[str]:
         """The tokens of title, text and speaker."""
         if self._bag is None:
-            self._bag = frozenset([*self.tokens, *tokenize(self.item.speaker or "")])
+            self._bag = frozenset([*self.tokens, *tokenize(self.row["speaker"] or "")])
         return self._bag
 
     @property
     def suspect(self) -> bool:
         """Whether it reads like an order by somebody else than the user; found when first asked for."""
         if self._suspect is None:
-            self._suspect = suspect(self.item)
+            # the user's own words are not looked at, and need no item made of them
+            self._suspect = suspect(self.item) if self.row["trust"] != "user" else False
         return self._suspect
 
     @property
     def names(self) -> "Names":
         """What names it has; found when first asked for."""
         if self._names is None:
-            text = folded(self.item.text)
+            text = folded(self.exact)
             words = _PLAIN.findall(text.lower())
             self._names = Names(text, names(text), f" {' '.join(words)} ", frozenset(words))
         return self._names
@@ -116,8 +131,7 @@ class Texts:
         if missing:
             rows = self._rows.by_serial(missing)
             for serial, row in rows.items():
-                text = body(row)
-                self._kept[serial] = Known(item_of(row, exact_text(row)), content(text), text)
+                self._kept[serial] = Known(row, exact_text(row), body(row))
         return {serial: known for serial in wanted if (known := self._kept.get(serial)) is not None}
 
     def vectors(self, some: Sequence[Known]) -> Floats:
@@ -132,7 +146,12 @@ class Texts:
 
 def content(text: str) -> tuple[str, ...]:
     """The different words of a text that are no stop words, in lower case."""
-    return tuple(word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS)
+    return tuple(word for word in dict.fromkeys(_words(text)) if word not in STOP_WORDS)
+
+
+def _words(text: str) -> list[str]:
+    lower = text.lower()
+    return (_ASCII_WORD if lower.isascii() else _WORD).findall(lower)
 
 
 class Words:
@@ -140,23 +159,43 @@ class Words:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._row: dict[str, int] = {}
+        self._row: dict[str, int] = dict.fromkeys(STOP_WORDS, _STOP)
+        self._filled = 0
+        self._number = 0  # of the table: a full one is given up for a new one
         self._table = self._empty(_WORDS)
         self._lock = threading.Lock()
 
-    def rows(self, words: Sequence[str]) -> tuple[NDArray[Any], Floats]:
-        """For each of different words its row in the table, and the table (later calls do not change those)."""
+    def of(self, asked: Sequence[str], some: Sequence[Known]) -> tuple[NDArray[Any], list[NDArray[Any]], Floats]:
+        """Rows of a question's words, rows of each text's words that are no stop words, and the table they are in.
+
+        Later calls do not change what the rows hold.
+        """
         with self._lock:
-            missing = [word for word in words if word not in self._row]
-            if len(self._row) + len(missing) > len(self._table):
-                missing = list(words)
-                self._row = {}
+            new = [known for known in some if known.rows is None or known.rows[0] != self._number]
+            lists = [_words(known.text) for known in new]
+            missing = self._missing([asked, *lists])
+            if self._filled + len(missing) > len(self._table):
+                self._row = dict.fromkeys(STOP_WORDS, _STOP)
+                self._number, self._filled = self._number + 1, 0
+                new, lists = list(some), [_words(known.text) for known in some]
+                missing = self._missing([asked, *lists])
                 self._table = self._empty(max(_WORDS, len(missing)))
             if missing:
-                start = len(self._row)
-                self._row.update(zip(missing, range(start, start + len(missing)), strict=True))
-                self._table[start : start + len(missing)] = self._embedder.embed(missing)
-            return np.array([self._row[word] for word in words], np.intp), self._table
+                end = self._filled + len(missing)
+                self._table[self._filled : end] = self._embedder.embed(missing)
+                self._row.update(zip(missing, range(self._filled, end), strict=True))
+                self._filled = end
+            rows = np.array([self._row[word] for words in lists for word in words], np.int32)
+            kept = np.concatenate([[0], np.cumsum(rows != _STOP)])
+            rows = rows[rows != _STOP]
+            ends: list[int] = kept[np.cumsum([0, *map(len, lists)])].tolist()
+            for known, start, end in zip(new, ends, ends[1:], strict=False):
+                known.rows = self._number, rows[start:end]
+            found = [known.rows[1] for known in some if known.rows is not None]
+            return np.array([self._row[word] for word in asked], np.intp), found, self._table
+
+    def _missing(self, lists: Sequence[Sequence[str]]) -> list[str]:
+        return list(dict.fromkeys([word for words in lists for word in words if word not in self._row]))
 
     def _empty(self, count: int) -> Floats:
         """A table whose memory the system only gives where it is written: it never needs to grow."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.embedding import Embedder
+from pointwork.memory.products import product
 from pointwork.memory.segments import Segments, Vectors
 
 Floats = NDArray[np.float32]
@@ -67,7 +68,7 @@ class Dense:
         exact = size <= EXACT
         table = self._table(exact, size)
         if exact:
-            return table @ vector, True
+            return product(table, vector), True
         different = np.zeros(size, np.uint16)
         for words, wanted in zip(table, _words(codes(vector[None, :]))[:, 0], strict=True):
             different += np.bitwise_count(words ^ wanted)

@@ -1,7 +1,7 @@
 """One question on its way through the Mid tiers: the candidates, and what they have to do with it, as arrays."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from pointwork.memory.index import Index
 from pointwork.memory.lexical import Scores
 from pointwork.memory.low import best
 from pointwork.memory.names import title_keys
+from pointwork.memory.products import product
 from pointwork.memory.texts import Known, Texts, content, words_of
 from pointwork.memory.words import folded
 from pointwork.text import tokenize
@@ -24,6 +25,7 @@ LEXICAL, DENSE = 120, 40  # candidates found by words, by meaning
 CANDIDATES, DOCUMENTS = 100, 48  # of them that go on
 SAID = 0.06  # for a text by or about somebody whom the question names and who speaks here
 MEANT = 0.13  # cosine from which a text is a candidate that shares no word with the question
+_NO_WORD = -1.5  # below all cosines
 _TRIES = 4  # times that candidates are looked for anew because some of them were set aside
 HOP_FROM, HOP_MOST = 10, 40  # documents whose mentions are followed, and documents found so
 
@@ -59,10 +61,12 @@ class View:
         question: its text.
         index: the index, in step with the store.
         texts: gives the candidates' texts.
+        beside: whether the texts of their neighbours will be wanted: they are read with theirs.
     """
 
-    def __init__(self, question: str, index: Index, texts: Texts) -> None:
+    def __init__(self, question: str, index: Index, texts: Texts, *, beside: bool = True) -> None:
         self.index = index
+        self._beside = beside
         self._texts = texts
         self.asked = taken_apart(question, index)
         tokens = self.asked.tokens or tuple(dict.fromkeys(tokenize(question)))
@@ -73,7 +77,10 @@ class View:
         # features compare candidates, and what is planted would change what it sees of the others.
         self.aside: dict[int, Known] = {}
         self._vectors: Floats | None = None
+        self._neighbours: tuple[Places, tuple[Places, Places, dict[int, Known]]] | None = None
         self._own: tuple[Places, NDArray[np.bool_]] | None = None
+        self._column: dict[int, int] = {}  # place -> column of ``_cosines``
+        self._cosines: Floats = np.zeros((len(self.asked.words), 0), np.float32)
         self.mentioned: set[int] = set()  # places of candidates that others' mentions brought in
         self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
 
@@ -158,20 +165,21 @@ class View:
         added = np.array(list(more)[:HOP_MOST], np.int64)
         if len(added):
             share = self.scores.total[added] / (self.scores.ideal or 1.0)
-            near = self.vectors_of(added) @ self.asked.body
+            near = product(self.vectors_of(added), self.asked.body)
             new = self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
             self.mentioned.update(set(added.tolist()) - new.keys())
             self.aside |= new
 
     def is_document(self, number: int) -> bool:
         """Whether a candidate is a text of its own, not a turn of a dialogue."""
-        item = self.known[number].item
-        return item.speaker is None and (item.title is not None or item.thread is None or item.parent is not None)
+        row = self.known[number].row
+        titled = row["title"] is not None
+        return row["speaker"] is None and (titled or row["thread"] is None or row["parent_id"] is not None)
 
     def _set(self, places: Places, first: Floats) -> dict[int, Known]:
         """Make these the candidates, but those that read like orders; gives back these, by place."""
         serials = self.index.lexical.columns.serials[places].tolist()
-        known = self._texts.get(serials)
+        known = self._texts.get([*serials, *self._serials_beside(places)])
         there = [n for n, serial in enumerate(serials) if serial in known]
         kept = [n for n in there if not known[serials[n]].suspect]
         self._vectors = None
@@ -179,16 +187,26 @@ class View:
         self.known = [known[serials[n]] for n in kept]
         return {int(places[n]): known[serials[n]] for n in there if known[serials[n]].suspect}
 
+    def _serials_beside(self, places: Places) -> list[int]:
+        """Of the neighbours, which are looked at too: one query for all is quicker than two."""
+        if not self._beside:
+            return []
+        beside = self.index.lexical.links[:, places].ravel()
+        return self.index.lexical.columns.serials[beside[beside >= 0]].tolist()
+
     # -- looking closer ------------------------------------------------------------------------------------
 
     def neighbours(self) -> tuple[Places, Places, dict[int, Known]]:
         """Places of the candidates' neighbours before and after (-1: none), and what is known of them by place."""
-        before, after = (links[self.places] for links in self.index.lexical.links)
-        places = np.unique(np.concatenate([before, after]))
-        places = places[places >= 0]
-        serials = self.index.lexical.columns.serials[places].tolist()
-        known = self._texts.get(serials)
-        return before, after, {p: known[s] for p, s in zip(places.tolist(), serials, strict=True) if s in known}
+        if self._neighbours is None or self._neighbours[0] is not self.places:
+            before, after = (links[self.places] for links in self.index.lexical.links)
+            places = np.unique(np.concatenate([before, after]))
+            places = places[places >= 0]
+            serials = self.index.lexical.columns.serials[places].tolist()
+            known = self._texts.get(serials)
+            beside = {p: known[s] for p, s in zip(places.tolist(), serials, strict=True) if s in known}
+            self._neighbours = self.places, (before, after, beside)
+        return self._neighbours[1]
 
     @property
     def vectors(self) -> Floats:
@@ -211,22 +229,41 @@ class View:
         found[there] = kept
         return found
 
-    def alike(self, words: Sequence[Sequence[str]]) -> Floats:
-        """For each word of the question and each list of words, the cosine of the nearest; shape (words, lists)."""
-        asked = self.asked.words
-        table = words_of(self.index.dense.embedder)
-        flat = [word for some in words for word in some]
-        best = np.zeros((len(asked), len(words)), np.float32)
-        filled = [n for n, some in enumerate(words) if some]
-        if not asked or not filled:
-            return best
-        distinct = list(dict.fromkeys([*asked, *flat]))
-        rows, vectors = table.rows(distinct)
-        number = {word: n for n, word in enumerate(distinct)}
-        cosines = vectors[rows[: len(asked)]] @ vectors[rows].T
-        starts = np.cumsum([0, *(len(words[n]) for n in filled)])[:-1]
-        columns = cosines[:, [number[word] for word in flat]]
-        best[:, filled] = np.maximum.reduceat(columns, starts, axis=1)
+    def alike(self) -> Floats:
+        """For each word of the question and each candidate the cosine of its nearest; shape (words, candidates)."""
+        found = self._alike(self.places.tolist(), self.known)
+        return np.where(found < _NO_WORD, np.float32(0), found)
+
+    def alike_around(self, before: Places, after: Places, beside: Mapping[int, Known]) -> Floats:
+        """``alike`` of the words of two neighbours together; arguments as ``neighbours`` gives them."""
+        found = np.full((len(self.asked.words), len(beside) + 1), -np.inf, np.float32)  # the last is of nothing
+        found[:, :-1] = self._alike(list(beside), list(beside.values()))
+        number = {place: n for n, place in enumerate(beside)}
+        left, right = ([number.get(place, -1) for place in some.tolist()] for some in (before, after))
+        best = np.maximum(found[:, left], found[:, right])
+        return np.where(best < _NO_WORD, np.float32(0), best)
+
+    def _alike(self, places: Sequence[int], known: Sequence[Known]) -> Floats:
+        """As ``alike``, of texts by place, minus infinity where a text has no word; each is looked at once."""
+        new = [n for n, place in enumerate(places) if place not in self._column]
+        if new:
+            more = self._nearest_words([known[n] for n in new])
+            self._column |= {places[n]: column for column, n in enumerate(new, self._cosines.shape[1])}
+            self._cosines = np.concatenate([self._cosines, more], axis=1)
+        return self._cosines[:, [self._column[place] for place in places]]
+
+    def _nearest_words(self, some: Sequence[Known]) -> Floats:
+        asked, rows, table = words_of(self.index.dense.embedder).of(self.asked.words, some)
+        best = np.full((len(asked), len(some)), -np.inf, np.float32)
+        filled = [n for n, words in enumerate(rows) if len(words)]
+        if len(asked) and filled:
+            flat = np.concatenate(rows)
+            there = np.zeros(len(table), bool)
+            there[flat] = True
+            cosines = product(table[np.flatnonzero(there)], table[asked].T)  # each word once
+            starts = np.cumsum([0, *(len(rows[n]) for n in filled)])[:-1]
+            columns = cosines[(np.cumsum(there) - 1)[flat]]
+            best[:, filled] = np.maximum.reduceat(columns, starts, axis=0).T
         return best
 
     def held_here(self) -> NDArray[np.bool_]:

@@ -139,7 +139,10 @@ class _StaticTable:
         signed[:, 1::2] = (codes >> 4).astype(np.int8) - 8
         self._codes = signed
         self._scales = scales
-        self._row = {piece: row for row, piece in enumerate(vocabulary)}
+        rows = {piece: row for row, piece in enumerate(vocabulary)}
+        # two tables, so that no text is made for each try: what begins a word, and what goes on with it
+        self._begins = rows
+        self._goes_on = {piece[2:]: row for piece, row in rows.items() if piece.startswith("##")}
         self._known: dict[str, tuple[int, ...]] = {}
 
     def pieces(self, text: str) -> list[int]:
@@ -169,13 +172,13 @@ class _StaticTable:
         if len(word) > _MAX_PIECES:
             return ()
         found: list[int] = []
-        start = 0
-        while start < len(word):
-            for end in range(len(word), start, -1):
-                row = self._row.get(("##" if start else "") + word[start:end])
+        pieces, rest = self._begins, word
+        while rest:
+            for end in range(len(rest), 0, -1):
+                row = pieces.get(rest[:end])
                 if row is not None:
                     found.append(row)
-                    start = end
+                    pieces, rest = self._goes_on, rest[end:]
                     break
             else:
                 return ()

@@ -9,7 +9,8 @@ from pointwork.embedding import default_embedder
 from pointwork.memory import Entry, Memory, features, texts, vectors
 from pointwork.memory import index as index_module
 from pointwork.memory.low import best
-from pointwork.memory.texts import Words
+from pointwork.memory.products import product
+from pointwork.memory.texts import Known, Words
 from pointwork.memory.view import View, nearest
 from pointwork.store import Store
 
@@ -59,18 +60,62 @@ def test_the_index_holds_the_words_that_the_texts_have(
 def test_a_words_vector_is_that_of_the_text_and_tables_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "_WORDS", 50)
     words = Words(default_embedder())
-    first = [f"wagon{n}" for n in range(40)]
-    rows, table = words.rows(first)
+    first = _known("The " + " ".join(f"wagon{n}" for n in range(40)))
+    _, [rows], table = words.of([], [first])
     copy = table[rows].copy()
     for start in range(40, 400, 30):
         some = [f"wagon{n}" for n in range(start, start + 30)]
-        mine, other = words.rows([*some, "tea"])
-        assert (other[mine] == default_embedder().embed([*some, "tea"])).all()
+        mine, [there, other, empty], table_now = words.of(
+            [*some, "tea"], [first, _known("Café of wagon1"), _known("?")]
+        )
+        assert (table_now[mine] == default_embedder().embed([*some, "tea"])).all()
+        assert (table_now[there] == copy).all()
+        assert np.array_equal(table_now[other], default_embedder().embed(["café", "wagon1"]))
+        assert not len(empty)
     assert (table[rows] == copy).all()
     many = [f"tea{n}" for n in range(170)]
-    rows, table = words.rows(many)  # more than are kept
+    rows, _, table = words.of(many, [])  # more than are kept
     assert len(set(rows.tolist())) == len(many)
     assert np.array_equal(table[rows], default_embedder().embed(many))
+
+
+def _known(text: str) -> Known:
+    return Known({"text": text}, text, text)
+
+
+@pytest.mark.parametrize("turns", [1, 3, 30])
+def test_the_nearest_word_of_a_candidate_and_of_those_beside_it(turns: int) -> None:
+    memory = Memory(Store("sqlite://"))
+    said = [f"The {word} of Ada{n}" for n, word in zip(range(turns), ["train", "tea", "river"] * 10, strict=False)]
+    memory.add_many([Entry(text, speaker="Bob", thread="a") for text in [*said, "it is"]])
+    memory.recall("railway")
+    view = View("Which railway is green?", *memory._synced())  # pyright: ignore[reportPrivateUsage]
+    view.find(None, 30)
+    before, after, beside = view.neighbours()
+    asked = default_embedder().embed(view.asked.words)
+
+    def nearest_of(*some: Known | None) -> list[float]:
+        words = [word for known in some if known for word in texts.content(known.text)]
+        if not words:
+            return [0.0] * len(asked)
+        return (asked @ default_embedder().embed(words).T).max(axis=1).tolist()
+
+    own = [nearest_of(known) for known in view.known]
+    around = [
+        nearest_of(beside.get(b), beside.get(a)) for b, a in zip(before.tolist(), after.tolist(), strict=True)
+    ]
+    assert pytest.approx(np.array(own), abs=1e-6) == view.alike().T
+    assert pytest.approx(np.array(around), abs=1e-6) == view.alike_around(before, after, beside).T
+
+
+@pytest.mark.parametrize(("count", "inner"), [(0, 5), (1, 256), (35, 256), (36, 256), (1000, 256), (3, 20_000)])
+def test_a_product_in_pieces_is_the_product(count: int, inner: int) -> None:
+    numbers = np.random.default_rng(count)
+    table = numbers.standard_normal((count, inner)).astype(np.float32)
+    for other in (numbers.standard_normal(inner), numbers.standard_normal((inner, 7))):
+        found = product(table, other.astype(np.float32))
+        assert found.shape == (count, *other.shape[1:])
+        assert found.astype(float) == pytest.approx(table.astype(float) @ other, rel=1e-3, abs=1e-2)
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.1, 0.3, 0.31, 0.4, 0.5]), max_size=40), st.integers(0, 9))

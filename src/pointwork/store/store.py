@@ -109,14 +109,18 @@ class Store:
         with self._database.reading() as connection:
             yield connection
 
-    def rows(self, query: Executable) -> list[Row]:
+    def rows(self, query: Executable, given: Mapping[str, Any] | None = None) -> list[Row]:
         """All rows of a query, as dictionaries; buffered rows are seen.
+
+        Args:
+            query: what is asked often is quicker made once, with ``bindparam`` for what changes.
+            given: values for those.
 
         Raises:
             StoreError: the database refused.
         """
         with self._reading(query) as connection:
-            found = connection.execute(query)
+            found = connection.execute(query, given)
             names = tuple(found.keys())
             return [dict(zip(names, row, strict=True)) for row in found.all()]
 
