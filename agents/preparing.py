@@ -157,15 +157,15 @@ async def _asked_table(text: str, context: ToolContext) -> Prepared:
     """What a model needs to query a table itself."""
     found = ranked(text, await readable_tables(context))
     scores = {table.name: score for score, table in found}
-    ranked = [table for score, table in found if score > 0][:TABLES]
-    if not ranked:
+    likely = [table for score, table in found if score > 0][:TABLES]
+    if not likely:
         return Prepared()
-    if len(ranked) > 1 and scores[ranked[0].name] >= CLEARLY * scores[ranked[1].name]:
-        ranked = ranked[:1]
+    if len(likely) > 1 and scores[likely[0].name] >= CLEARLY * scores[likely[1].name]:
+        likely = likely[:1]
     query = builtin_tools()["query_table"]
     # one schema per table, each narrowed to what that table has: a small model can not name what is not there
-    narrowed = tuple(replace(query, input_schema=linked_schema(table, text)) for table in ranked)
-    shown = tuple((table.evidence, _described(table)) for table in ranked)
+    narrowed = tuple(replace(query, input_schema=linked_schema(table, text)) for table in likely)
+    shown = tuple((table.evidence, _described(table)) for table in likely)
     return Prepared(context=shown, tools=narrowed, examples=tuple(_table_examples(text)))
 
 

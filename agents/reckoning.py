@@ -4,7 +4,7 @@ from pointwork.agents.parsing.problems import deduced
 from pointwork.agents.readings import Reading, problems
 from pointwork.agents.readings.problem_text import Problem
 from pointwork.tools import expressions
-from pointwork.tools.arithmetic import Measure
+from pointwork.tools.units import Measure
 
 LEAST = problems.LEAST
 """From here on an expression is given at all."""
