@@ -21,10 +21,10 @@ from pointwork.errors import UsageError
 from pointwork.sentences import encoder
 from pointwork.store import Store, open_store
 from pointwork.text import tokenize
-from pointwork.tools.described import Described, describe
+from pointwork.tools.described import Described, about_group, describe, own_words
 from pointwork.tools.kept import Kept
 from pointwork.tools.lexical import Floats, Ints, Lexicon
-from pointwork.tools.ranker import Ranker, Signals, positive
+from pointwork.tools.ranker import Ranker, Signals, positive, standard
 from pointwork.tools.requests import Request, read_request
 from pointwork.tools.spec import Tool
 from pointwork.tools.usage import Usage
@@ -108,7 +108,7 @@ class ToolIndex:
             twice = next(name for name, count in Counter(self._names).items() if count > 1)
             raise UsageError(f"the index was given two tools named {twice!r}")
         self._tokens = [tool.tokens for tool in read]
-        self._groups = _grouped(self._names, groups or {})
+        self._groups, self._group_names = _grouped(self._names, groups or {})
         static: Embedder = StaticEmbedder(FEW_DIMS) if len(read) > MANY else default_embedder()
         chosen = _chosen(embedder, len(read))
         self._embedder = chosen or static
@@ -135,7 +135,10 @@ class ToolIndex:
         common: Floats = whole.mean(axis=0, dtype=np.float32)
         self._common = np.float32(_MEAN_ENCODED if encoded else _MEAN) * common
         self._meaning = unit(whole - common)
-        self._named: Floats = embedder.embed([tool.words for tool in read])
+        # the server's name would make its tools alike; what the server is, is asked for itself
+        named = [own_words(tool, group) for tool, group in zip(read, self._group_names, strict=True)]
+        self._named: Floats = embedder.embed(named)
+        self._servers = None if self._groups is None else self._meant_by_groups(named, embedder)
         # a name says little to an encoder and hides what the description says
         self._told = (
             unit(embedder.embed([tool.description or tool.words for tool in read]) - common) if encoded else None
@@ -147,6 +150,15 @@ class ToolIndex:
             [frozenset((*a, *b)) for a, b in zip(fields["parameters"], fields["results"], strict=True)],
             encoded=encoded,
         )
+
+    def _meant_by_groups(self, named: list[str], embedder: Embedder) -> Floats:
+        """What each group is, in the order of their numbers, the first of which is 1."""
+        tools: dict[str, list[str]] = {}
+        for group, words in zip(self._group_names, named, strict=True):
+            if group:
+                tools.setdefault(group, []).append(words)
+        meant: Floats = embedder.embed([about_group(group, words) for group, words in tools.items()])
+        return unit(meant - meant.mean(axis=0, dtype=np.float32))
 
     @property
     def all_tokens(self) -> int:
@@ -259,6 +271,12 @@ class ToolIndex:
         def cosines(of: Floats, tools: Floats) -> Floats:
             return of @ (tools if among is None else tools[among]).T
 
+        served = None
+        if self._servers is not None and self._groups is not None:
+            groups = standard(centred @ self._servers.T)
+            # in the first place are those of no group
+            served = np.pad(groups, ((0, 0), (1, 0)))[:, self._groups if among is None else self._groups[among]]
+
         return Signals(
             tuple(texts),
             plain,
@@ -266,6 +284,7 @@ class ToolIndex:
             cosines(centred, self._meaning),
             cosines(vectors, self._named),
             None if self._told is None else cosines(centred, self._told),
+            served,
             among,
         )
 
@@ -294,14 +313,12 @@ class ToolIndex:
         return sum(hit.tokens for hit in hits)
 
 
-def _grouped(names: Sequence[str], given: Mapping[str, str]) -> NDArray[np.intp] | None:
-    """The number of each tool's group, 0 for none; None if there is but one group, or none."""
+def _grouped(names: Sequence[str], given: Mapping[str, str]) -> tuple[NDArray[np.intp] | None, list[str]]:
+    """Each tool's group, by number (0: none; without numbers if there is but one group, or none) and by name."""
     numbers: dict[str, int] = {}
-    found: list[int] = []
-    for name in names:
-        group = given.get(name) or name.rpartition("/")[0]
-        found.append(numbers.setdefault(group, len(numbers) + 1) if group else 0)
-    return np.array(found, np.intp) if len(numbers) > 1 else None
+    groups = [given.get(name) or name.rpartition("/")[0] for name in names]
+    found = [numbers.setdefault(group, len(numbers) + 1) if group else 0 for group in groups]
+    return (np.array(found, np.intp) if len(numbers) > 1 else None), groups
 
 
 def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:
