@@ -45,6 +45,7 @@ _FILES = 0.6  # weight of what a request's file names mean
 _LEAVES, _LEAVES_FIRM = 0.6, 0.2  # of what it leaves behind; the second where it names the tools that it wants
 _GROUP = 0.15  # of the best tools of a tool's server
 _BEST_OF_GROUP = 3
+_ALIKE, _VARIED = 0.05, 40  # what likeness to a better tool of another server costs, among the best
 _USED = 2.0  # weight of past usage
 
 
@@ -225,7 +226,7 @@ class ToolIndex:
                 # where no tool makes such a thing, those that come nearest are none for it
                 there = self._ranker.there(made)[len(meant) :, None]
                 scores = positive(scores) + np.float32(weight) * (there * loose[len(meant) :]).max(axis=0)
-        return self._spread(self._with_neighbours(scores, among), among)
+        return self._spread(self._varied(self._with_neighbours(scores, among), among), among)
 
     def _with_neighbours(self, scores: Floats, among: Ints | None) -> Floats:
         """A share of how well the best tools of its group fit, for each tool of one."""
@@ -242,6 +243,27 @@ class ToolIndex:
         means[0] = 0.0  # those of no group
         fit: Floats = (means / max(float(means.max()), 1e-9)).astype(np.float32)
         return scores + np.float32(_GROUP) * fit[groups]
+
+    def _varied(self, scores: Floats, among: Ints | None) -> Floats:
+        """Less for a tool that does what a better one of another group does: one of the two will do."""
+        if self._groups is None:
+            return scores
+        scores = positive(scores)
+        best = np.argsort(-scores, kind="stable")[:_VARIED]
+        numbers = best if among is None else among[best]
+        groups = self._groups[numbers]
+        alike: Floats = np.maximum(self._meaning[numbers] @ self._meaning[numbers].T, np.float32(0))
+        alike[groups[:, None] == groups] = 0
+        left = np.ones(len(best), bool)
+        worth = scores[best]
+        most = np.zeros(len(best), np.float32)  # how like each is to the most like of those before it
+        for _ in range(len(best)):
+            now = worth - np.float32(_ALIKE) * most
+            chosen = int(np.argmax(np.where(left, now, _UNLIKELY)))
+            left[chosen] = False
+            scores[best[chosen]] = now[chosen]
+            most = np.maximum(most, alike[chosen])
+        return scores
 
     def _likely(self, texts: list[str]) -> Ints | None:
         """Of very many tools, those that are worth a closer look; None: all are."""

@@ -196,6 +196,22 @@ def test_what_a_server_is_speaks_for_its_tools() -> None:
     assert ToolIndex(tools[-1:])._signals(["x"]).served is None  # pyright: ignore[reportPrivateUsage]
 
 
+def test_one_of_two_servers_tools_that_do_the_same_will_do() -> None:
+    tools = [
+        {"name": "anna/search", "description": "Search the web for pages"},
+        {"name": "bert/search", "description": "Search the web for pages"},
+        {"name": "cora/archive", "description": "Old pages of the web"},
+    ]
+    index = ToolIndex(tools, embedder="static")
+    scores = np.array([1.0, 0.99, 0.98], np.float32)
+    varied = index._varied(scores, None)  # pyright: ignore[reportPrivateUsage]
+    assert varied[0] == 1
+    assert varied[1] < varied[2] <= np.float32(0.98)
+    # those of one server complete each other
+    index = ToolIndex(tools, embedder="static", groups={"bert/search": "anna"})
+    assert index._varied(scores, None)[1] == np.float32(0.99)  # pyright: ignore[reportPrivateUsage]
+
+
 def test_tool_objects_and_hits() -> None:
     @tool
     def knots(speed: float) -> float:
