@@ -70,6 +70,7 @@ class ForeignServer:
         self._lock = asyncio.Lock()
         self._client: Client | None = None
         self._process: stdio.Process | None = None
+        self._link: remote.CappedTransport | None = None
         self._stop = asyncio.Event()
         self._owner: Owner | None = None
 
@@ -190,7 +191,10 @@ class ForeignServer:
         except MCPError as error:
             if not self.connected or error.error.code == types.CONNECTION_CLOSED:
                 raise await self._lost(owner, f"ended while it was asked to {what}") from error
-            raise ToolError(f"MCP server {self.name!r} refused to {what}: {error.error.message[:1000]}") from error
+            answered = f" ({self._link.fault})" if self._link and self._link.fault else ""
+            raise ToolError(
+                f"MCP server {self.name!r} refused to {what}: {error.error.message[:1000]}{answered}"
+            ) from error
         except (ValidationError, RuntimeError, ValueError) as error:
             raise ToolError(
                 f"MCP server {self.name!r} answered against the protocol when asked to {what}: {str(error)[:500]}"
@@ -215,7 +219,8 @@ class ForeignServer:
     def _why(self) -> str:
         process = self._process
         if process is None:
-            return f": {self._last_fault}" if self._last_fault else ""
+            said = (self._link.fault if self._link else "") or self._last_fault
+            return f": {said}" if said else ""
         parts = [process.fault] if process.fault else []
         if complaints := process.complaints():
             parts.append(f"its last words: {complaints[-600:]}")
@@ -337,7 +342,8 @@ class ForeignServer:
             return stdio.streams(self._process, given.max_bytes, given.memory_mb)
         assert given.url is not None
         token = None if given.token_env is None else _variable(self.name, given.token_env)
-        return remote.streams(given.url, token, given.max_bytes, given.max_seconds)
+        self._link = remote.CappedTransport(given.max_bytes, given.max_seconds)
+        return remote.streams(given.url, token, self._link, given.max_seconds)
 
     async def _heard(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):

@@ -174,7 +174,7 @@ async def streams(process: Process, max_bytes: int, memory_mb: int) -> AsyncGene
     to_client, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_client = anyio.create_memory_object_stream[SessionMessage](0)
 
-    patience = _Patience()
+    patience = Patience()
 
     async def reader() -> None:
         async with to_client:
@@ -232,8 +232,8 @@ async def _lines(process: Process, max_bytes: int) -> AsyncGenerator[bytes, None
             return
 
 
-class _Patience:
-    """How many more lines may come that answer nothing of ours."""
+class Patience:
+    """How many more messages may come that answer nothing of ours."""
 
     def __init__(self) -> None:
         self._left, self._at = float(MOST_UNASKED), time.monotonic()
@@ -243,11 +243,11 @@ class _Patience:
         if isinstance(sent.message, types.JSONRPCRequest):
             self._left += 1
 
-    def ends(self) -> bool:
-        """Whether one more is too many."""
+    def ends(self, more: float = 1) -> bool:
+        """Whether one more, or so many, is too many."""
         now = time.monotonic()
         grown = self._left + (now - self._at) * UNASKED_A_SECOND
-        self._left, self._at = min(grown, float(MOST_UNASKED)) - 1, now
+        self._left, self._at = min(grown, float(MOST_UNASKED)) - more, now
         return self._left < 0
 
 

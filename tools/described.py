@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from pointwork.tools.spec import Tool
 _JOINTS = re.compile(r"[_\-/.:]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _DEEPEST = 4
 MOST_CHARS = 20_000  # of one field
+MOST_OF_GROUP = 500
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,19 @@ def describe(tool: Tool | Mapping[str, Any]) -> Described:
         " . ".join(_arguments(cast(Mapping[str, Any], gives or {})))[:MOST_CHARS],
         count_tokens_estimate(shown),
     )
+
+
+def own_words(tool: Described, group: str) -> str:
+    """A tool's name as words, without its group's before it: what it does there."""
+    words, before = tool.words, _JOINTS.sub(" ", group)
+    if not before or not words.lower().startswith(before.lower()):
+        return words
+    return words[len(before) :].strip(" _-./:") or words
+
+
+def about_group(group: str, tools: Sequence[str]) -> str:
+    """What a group of tools is, by its name and those of its tools."""
+    return f"{_JOINTS.sub(' ', group)}: {', '.join(tools)}"[:MOST_OF_GROUP]
 
 
 def _arguments(schema: Mapping[str, Any], depth: int = 0) -> Iterator[str]:

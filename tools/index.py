@@ -21,10 +21,10 @@ from pointwork.errors import UsageError
 from pointwork.sentences import encoder
 from pointwork.store import Store, open_store
 from pointwork.text import tokenize
-from pointwork.tools.described import Described, describe
+from pointwork.tools.described import Described, about_group, describe, own_words
 from pointwork.tools.kept import Kept
 from pointwork.tools.lexical import Floats, Ints, Lexicon
-from pointwork.tools.ranker import Ranker, Signals, positive
+from pointwork.tools.ranker import Ranker, Signals, positive, standard
 from pointwork.tools.requests import Request, read_request
 from pointwork.tools.spec import Tool
 from pointwork.tools.usage import Usage
@@ -45,6 +45,7 @@ _FILES = 0.6  # weight of what a request's file names mean
 _LEAVES, _LEAVES_FIRM = 0.6, 0.2  # of what it leaves behind; the second where it names the tools that it wants
 _GROUP = 0.15  # of the best tools of a tool's server
 _BEST_OF_GROUP = 3
+_ALIKE, _VARIED = 0.05, 40  # what likeness to a better tool of another server costs, among the best
 _USED = 2.0  # weight of past usage
 
 
@@ -108,7 +109,7 @@ class ToolIndex:
             twice = next(name for name, count in Counter(self._names).items() if count > 1)
             raise UsageError(f"the index was given two tools named {twice!r}")
         self._tokens = [tool.tokens for tool in read]
-        self._groups = _grouped(self._names, groups or {})
+        self._groups, self._group_names = _grouped(self._names, groups or {})
         static: Embedder = StaticEmbedder(FEW_DIMS) if len(read) > MANY else default_embedder()
         chosen = _chosen(embedder, len(read))
         self._embedder = chosen or static
@@ -135,7 +136,10 @@ class ToolIndex:
         common: Floats = whole.mean(axis=0, dtype=np.float32)
         self._common = np.float32(_MEAN_ENCODED if encoded else _MEAN) * common
         self._meaning = unit(whole - common)
-        self._named: Floats = embedder.embed([tool.words for tool in read])
+        # the server's name would make its tools alike; what the server is, is asked for itself
+        named = [own_words(tool, group) for tool, group in zip(read, self._group_names, strict=True)]
+        self._named: Floats = embedder.embed(named)
+        self._servers = None if self._groups is None else self._meant_by_groups(named, embedder)
         # a name says little to an encoder and hides what the description says
         self._told = (
             unit(embedder.embed([tool.description or tool.words for tool in read]) - common) if encoded else None
@@ -147,6 +151,15 @@ class ToolIndex:
             [frozenset((*a, *b)) for a, b in zip(fields["parameters"], fields["results"], strict=True)],
             encoded=encoded,
         )
+
+    def _meant_by_groups(self, named: list[str], embedder: Embedder) -> Floats:
+        """What each group is, in the order of their numbers, the first of which is 1."""
+        tools: dict[str, list[str]] = {}
+        for group, words in zip(self._group_names, named, strict=True):
+            if group:
+                tools.setdefault(group, []).append(words)
+        meant: Floats = embedder.embed([about_group(group, words) for group, words in tools.items()])
+        return unit(meant - meant.mean(axis=0, dtype=np.float32))
 
     @property
     def all_tokens(self) -> int:
@@ -213,7 +226,7 @@ class ToolIndex:
                 # where no tool makes such a thing, those that come nearest are none for it
                 there = self._ranker.there(made)[len(meant) :, None]
                 scores = positive(scores) + np.float32(weight) * (there * loose[len(meant) :]).max(axis=0)
-        return self._spread(self._with_neighbours(scores, among), among)
+        return self._spread(self._varied(self._with_neighbours(scores, among), among), among)
 
     def _with_neighbours(self, scores: Floats, among: Ints | None) -> Floats:
         """A share of how well the best tools of its group fit, for each tool of one."""
@@ -230,6 +243,27 @@ class ToolIndex:
         means[0] = 0.0  # those of no group
         fit: Floats = (means / max(float(means.max()), 1e-9)).astype(np.float32)
         return scores + np.float32(_GROUP) * fit[groups]
+
+    def _varied(self, scores: Floats, among: Ints | None) -> Floats:
+        """Less for a tool that does what a better one of another group does: one of the two will do."""
+        if self._groups is None:
+            return scores
+        scores = positive(scores)
+        best = np.argsort(-scores, kind="stable")[:_VARIED]
+        numbers = best if among is None else among[best]
+        groups = self._groups[numbers]
+        alike: Floats = np.maximum(self._meaning[numbers] @ self._meaning[numbers].T, np.float32(0))
+        alike[groups[:, None] == groups] = 0
+        left = np.ones(len(best), bool)
+        worth = scores[best]
+        most = np.zeros(len(best), np.float32)  # how like each is to the most like of those before it
+        for _ in range(len(best)):
+            now = worth - np.float32(_ALIKE) * most
+            chosen = int(np.argmax(np.where(left, now, _UNLIKELY)))
+            left[chosen] = False
+            scores[best[chosen]] = now[chosen]
+            most = np.maximum(most, alike[chosen])
+        return scores
 
     def _likely(self, texts: list[str]) -> Ints | None:
         """Of very many tools, those that are worth a closer look; None: all are."""
@@ -259,6 +293,12 @@ class ToolIndex:
         def cosines(of: Floats, tools: Floats) -> Floats:
             return of @ (tools if among is None else tools[among]).T
 
+        served = None
+        if self._servers is not None and self._groups is not None:
+            groups = standard(centred @ self._servers.T)
+            # in the first place are those of no group
+            served = np.pad(groups, ((0, 0), (1, 0)))[:, self._groups if among is None else self._groups[among]]
+
         return Signals(
             tuple(texts),
             plain,
@@ -266,6 +306,7 @@ class ToolIndex:
             cosines(centred, self._meaning),
             cosines(vectors, self._named),
             None if self._told is None else cosines(centred, self._told),
+            served,
             among,
         )
 
@@ -294,14 +335,12 @@ class ToolIndex:
         return sum(hit.tokens for hit in hits)
 
 
-def _grouped(names: Sequence[str], given: Mapping[str, str]) -> NDArray[np.intp] | None:
-    """The number of each tool's group, 0 for none; None if there is but one group, or none."""
+def _grouped(names: Sequence[str], given: Mapping[str, str]) -> tuple[NDArray[np.intp] | None, list[str]]:
+    """Each tool's group, by number (0: none; without numbers if there is but one group, or none) and by name."""
     numbers: dict[str, int] = {}
-    found: list[int] = []
-    for name in names:
-        group = given.get(name) or name.rpartition("/")[0]
-        found.append(numbers.setdefault(group, len(numbers) + 1) if group else 0)
-    return np.array(found, np.intp) if len(numbers) > 1 else None
+    groups = [given.get(name) or name.rpartition("/")[0] for name in names]
+    found = [numbers.setdefault(group, len(numbers) + 1) if group else 0 for group in groups]
+    return (np.array(found, np.intp) if len(numbers) > 1 else None), groups
 
 
 def _chosen(embedder: Embedder | str | None, tools: int) -> Embedder | None:

@@ -41,7 +41,7 @@ FEATURES = (
 )
 
 # Weights of the loose way.
-MEANING, NAME, TOLD = 0.7, 0.3, 0.4
+MEANING, NAME, TOLD, SERVER = 0.7, 0.4, 0.4, 0.1
 # Between these shares of a part's words that its best tool covers, strict takes over from loose.
 COVERED_LITTLE, COVERED_WELL = 0.15, 0.3
 # The same for whether anything makes what a request is to leave behind.
@@ -60,6 +60,7 @@ class Signals:
         texts: T of them.
         plain, wide, meaning, named, told: shape (T, tools): words, words with near ones, cosines of the whole tool,
             of its name and, if meaning is an encoder's, of its description alone.
+        served: how far the server of each tool stands out by its cosine; None: there is but one.
         among: numbers of the tools that these are the signals of; None: all.
     """
 
@@ -69,6 +70,7 @@ class Signals:
     meaning: Floats
     named: Floats
     told: Floats | None = None
+    served: Floats | None = None
     among: Ints | None = None
 
 
@@ -79,7 +81,8 @@ def positive(scores: Floats) -> Floats:
     return scores / np.maximum(best, np.float32(1e-9))
 
 
-def _standard(scores: Floats) -> Floats:
+def standard(scores: Floats) -> Floats:
+    """Each row's scores by how far they stand out in it."""
     if scores.shape[1] == 1:
         return scores  # nothing to stand out from
     centred = scores - scores.mean(axis=1, keepdims=True)
@@ -131,12 +134,12 @@ class Ranker:
 
     def loose(self, signals: Signals) -> Floats:
         """Scores of each text by the loose way, the best of each text at 1."""
-        words = _standard(np.sqrt(signals.wide))
-        total = (
-            words + np.float32(MEANING) * _standard(signals.meaning) + np.float32(NAME) * _standard(signals.named)
-        )
+        words = standard(np.sqrt(signals.wide))
+        total = words + np.float32(MEANING) * standard(signals.meaning) + np.float32(NAME) * standard(signals.named)
         if signals.told is not None:
-            total += np.float32(TOLD) * _standard(signals.told)
+            total += np.float32(TOLD) * standard(signals.told)
+        if signals.served is not None:
+            total += np.float32(SERVER) * signals.served
         return positive(total)
 
     def firmness(self, signals: Signals) -> float:

@@ -7,6 +7,7 @@ the language. Where the kernel lacks one of the means, or on another system, ``r
 import contextlib
 import json
 import os
+import re
 import secrets
 import selectors
 import signal
@@ -18,7 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import psutil
@@ -28,6 +29,10 @@ from pointwork.errors import ToolDenied, UsageError
 LAUNCHER = Path(__file__).with_name("sandbox_launcher.py")
 FAILED = 97
 _MB = 2**20
+_MAIN = "main.py"
+_LONGEST_NAME, _DEEPEST, _MOST_FILES = 255, 20, 1_000
+
+_HELD = re.compile(rb"^Vm(?:RSS|Swap):\s*(\d+) kB", re.MULTILINE)
 
 Ended = Literal["ok", "error", "timeout", "memory", "output"]
 
@@ -83,13 +88,10 @@ def run_python(code: str, *, files: Mapping[str, str] | None = None, limits: Lim
 
     Raises:
         ToolDenied: this system lacks a means of the sandbox.
-        UsageError: a file's name leads out of the folder.
+        UsageError: a file's name leads out of the folder, or is that of another; there is no room for all of them.
     """
     limits = limits or Limits()
-    given = {"main.py": code, **(files or {})}
-    for name in given:
-        if name.startswith("/") or ".." in Path(name).parts or "\0" in name or not name:
-            raise UsageError(f"a file of the sandbox is named relative to its folder, not {name!r}")
+    given = _given(code, files or {}, limits)
     if sys.platform != "linux":
         raise ToolDenied(f"the sandbox needs Linux (namespaces, seccomp); this is {sys.platform}")
     if os.uname().machine not in ("x86_64", "aarch64"):
@@ -97,12 +99,41 @@ def run_python(code: str, *, files: Mapping[str, str] | None = None, limits: Lim
     return _run(_job(given, limits), limits)
 
 
+def _given(code: str, files: Mapping[str, str], limits: Limits) -> dict[str, str]:
+    """The texts that are put into the room, by their places."""
+    given = {_MAIN: code}
+    for name, text in files.items():
+        place = PurePosixPath(name)
+        if place.is_absolute() or ".." in place.parts or "\0" in name or not place.parts:
+            raise UsageError(f"a file of the sandbox is named relative to its folder, not {name!r}")
+        if any(len(os.fsencode(part)) > _LONGEST_NAME for part in place.parts) or len(place.parts) > _DEEPEST:
+            raise UsageError(f"a file of the sandbox has a name that is too long: {name[:100]!r}…")
+        if str(place) in given:
+            raise UsageError(f"two files of the sandbox would be {place} ({_MAIN} is the program itself)")
+        given[str(place)] = text
+    for name in given:
+        if folder := next((str(above) for above in PurePosixPath(name).parents if str(above) in given), ""):
+            raise UsageError(f"{folder} can not be a file of the sandbox and the folder of {name}")
+    if len(given) > _MOST_FILES:
+        raise UsageError(f"{len(given)} files for the sandbox: at most {_MOST_FILES}")
+    # letters that are none (half an emoji) cost these letters
+    given = {name: text.encode("utf-8", "replace").decode() for name, text in given.items()}
+    size = sum(len(text.encode()) for text in given.values())
+    if size > limits.disk_mb * _MB // 2:
+        raise UsageError(
+            f"the files for the sandbox have {size // _MB} MB, more than half of its {limits.disk_mb} MB (disk_mb)"
+        )
+    return given
+
+
 def _job(files: Mapping[str, str], limits: Limits) -> dict[str, Any]:
     binds, argv, env = _python()
     return {
         "files": dict(files),
         "binds": binds,
-        "argv": [*argv, "/room/main.py"],
+        "argv": [*argv, f"/room/{_MAIN}"],
+        "mark": f"room {secrets.token_hex(16)}: ",
+        "parent": os.getpid(),
         "env": env,
         "memory": limits.memory_mb * _MB,
         "disk": limits.disk_mb * _MB,
@@ -118,9 +149,11 @@ def _python() -> tuple[list[tuple[str, str]], list[str], dict[str, str]]:
     """What of the host is shown, the command, and its environment."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     prefix = sys.base_prefix
-    shown = [(prefix, "/python"), ("/usr/lib", "/usr/lib"), ("/usr/lib64", "/usr/lib64"), ("/lib64", "/lib64")]
+    # not the whole prefix: where it is /usr or /usr/local, people keep what is theirs below it (/usr/src/app)
+    shown = [(f"{prefix}/{part}", f"/python/{part}") for part in (f"bin/{version}", "lib", "lib64")]
+    shown += [("/usr/lib", "/usr/lib"), ("/usr/lib64", "/usr/lib64"), ("/lib64", "/lib64")]
     shown += [("/lib", "/lib"), ("/etc/ld.so.cache", "/etc/ld.so.cache")]
-    shown += [(f"/dev/{name}", f"/dev/{name}") for name in ("null", "zero", "urandom")]
+    shown += [(f"/dev/{name}", f"/dev/{name}") for name in ("null", "urandom")]
     # where /lib is a link into /usr, the launcher makes the same link
     binds = [(s, t) for s, t in shown if os.path.exists(s) and not (s in ("/lib", "/lib64") and os.path.islink(s))]
     library = sysconfig.get_config_var("LIBDIR") or ""
@@ -158,9 +191,10 @@ def _in_room(job: dict[str, Any], limits: Limits) -> Ran:
     stdout, stderr = (text.decode("utf-8", "replace") for text in (out, err))
     code = launcher.returncode
     if not ended:
-        if code == FAILED and stderr.startswith("room: "):
+        if code == FAILED and stderr.startswith(mark := job["mark"]):
+            said = stderr.removeprefix(mark).strip()
             raise ToolDenied(
-                f"the sandbox can not be made on this system: {stderr[6:].strip()}. It needs root, or user "
+                f"the sandbox can not be made on this system: {said}. It needs root, or user "
                 "namespaces for everybody (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces)"
             )
         ended = "ok" if code == 0 else "error"
@@ -206,11 +240,13 @@ def _watched(launcher: "subprocess.Popen[bytes]", limits: Limits, started: float
 
 
 def _held(pid: int) -> int:
+    """Bytes that the processes below one hold, those that were put into the swap too."""
     total = 0
     with contextlib.suppress(psutil.Error):
         for process in psutil.Process(pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                total += process.memory_info().rss
+            with contextlib.suppress(OSError):
+                status = Path(f"/proc/{process.pid}/status").read_bytes()
+                total += sum(1024 * int(size) for size in _HELD.findall(status))
     return total
 
 

@@ -14,7 +14,7 @@ from pointwork.errors import UsageError
 from pointwork.store import Store
 from pointwork.tools import Hit, ToolIndex
 from pointwork.tools import index as index_module
-from pointwork.tools.described import describe
+from pointwork.tools.described import describe, own_words
 from pointwork.tools.requests import read_request
 
 
@@ -165,6 +165,51 @@ def test_of_tools_that_fit_alike_that_is_likelier_whose_neighbours_fit() -> None
     scores = {hit.name: hit.score for hit in ToolIndex(plain).search(asked, k=5)}
     grouped = {hit.name: hit.score for hit in ToolIndex(plain, groups=groups).search(asked, k=5)}
     assert scores["hXfind"] - scores["aXfind"] < grouped["hXfind"] - grouped["aXfind"]
+
+
+def test_a_servers_name_is_not_part_of_what_its_tools_do() -> None:
+    """It stands before each of them, and would make them alike."""
+
+    def words(name: str, group: str) -> str:
+        return own_words(describe({"name": name}), group)
+
+    assert words("mail-server/send_email", "mail-server") == "send email"
+    assert words("Notes_write", "notes") == "write"
+    assert words("write", "notes") == "write"
+    assert words("notes", "notes") == "notes"
+    assert words("getTide", "") == "get Tide"
+    index = ToolIndex([{"name": name} for name in ("boat/boat_sink", "boat/rent", "plane/rent")])
+    assert np.allclose(index._named[1], index._named[2])  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_a_server_is_speaks_for_its_tools() -> None:
+    tools = [
+        {"name": name, "description": "Look it up"}
+        for name in ("painter/find", "sailor/find", "painter/colours", "painter/brush", "sailor/anchor", "lone")
+    ]
+    index = ToolIndex(tools)
+    signals = index._signals(["how deep is the anchor of the sailor"])  # pyright: ignore[reportPrivateUsage]
+    assert signals.served is not None
+    [served] = signals.served
+    assert served[1] == served[4] > served[0] == served[2] == served[3]
+    assert served[5] == 0  # of a tool without a server nothing is known
+    assert ToolIndex(tools[-1:])._signals(["x"]).served is None  # pyright: ignore[reportPrivateUsage]
+
+
+def test_one_of_two_servers_tools_that_do_the_same_will_do() -> None:
+    tools = [
+        {"name": "anna/search", "description": "Search the web for pages"},
+        {"name": "bert/search", "description": "Search the web for pages"},
+        {"name": "cora/archive", "description": "Old pages of the web"},
+    ]
+    index = ToolIndex(tools, embedder="static")
+    scores = np.array([1.0, 0.99, 0.98], np.float32)
+    varied = index._varied(scores, None)  # pyright: ignore[reportPrivateUsage]
+    assert varied[0] == 1
+    assert varied[1] < varied[2] <= np.float32(0.98)
+    # those of one server complete each other
+    index = ToolIndex(tools, embedder="static", groups={"bert/search": "anna"})
+    assert index._varied(scores, None)[1] == np.float32(0.99)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_tool_objects_and_hits() -> None:

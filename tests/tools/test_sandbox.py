@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -165,6 +166,33 @@ def test_memory_that_no_process_seems_to_hold_is_not_to_be_had() -> None:
     assert ran(share).stdout == "0\n"
 
 
+def test_shared_pages_are_not_to_be_had() -> None:
+    """All but one of them unmapped, they stay, and no process is known to hold them."""
+    fails("import mmap; mmap.mmap(-1, 10**7)", "PermissionError")
+    fails("import mmap; mmap.mmap(-1, 4096, flags=0x23)", "PermissionError", "Errno 1")
+    fails("import mmap; mmap.mmap(open('/dev/zero', 'r+b').fileno(), 10**7)", "FileNotFoundError")
+    honest = "import mmap; f = open('a', 'w+b'); f.truncate(4096); m = mmap.mmap(f.fileno(), 4096); m[0] = 7"
+    assert ran(f"{honest}; print(open('a', 'rb').read(1), len(mmap.mmap(-1, 9, flags=2)))").stdout == "b'\\x07' 9\n"
+
+
+def test_only_pipes_of_the_room_are_opened() -> None:
+    """A socket of another family loads its module into the host's kernel."""
+    for family in (2, 10, 16, 17, 30, 38, 40):
+        code = f"import ctypes; c=ctypes.CDLL(None,use_errno=True); print(c.socketpair({family}, 2, 0, (c_int := "
+        code += "ctypes.c_int * 2)()), ctypes.get_errno())"
+        assert ran(code).stdout == "-1 1\n"
+    own = "import socket; a, b = socket.socketpair(type=socket.SOCK_DGRAM); a.send(b'x'); print(b.recv(1));"
+    assert ran(own + "a.connect('\\0/run/dbus')").stdout == "b'x'\n"  # abstract names are the room's own, too
+    assert "ConnectionRefused" in ran(own + "a.connect('\\0/run/dbus')").stderr
+
+
+def test_a_crash_leaves_no_core_with_the_host() -> None:
+    """A limit of 0 would not keep it from a program that the host has for cores; it may not be set back to that."""
+    assert ran("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))").stdout == "(1, 1)\n"
+    fails("import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", "ValueError", "PermissionError")
+    assert ran("import ctypes; ctypes.string_at(0)").code == 128 + 11
+
+
 def test_files_are_bounded() -> None:
     fails("f = open('big', 'wb')\nwhile True: f.write(bytes(10**6))", "File too large", "No space")
     fails("import os\nfor n in range(10**6): open(f'f{n}', 'w').close()", "No space")
@@ -177,6 +205,10 @@ def test_a_flood_of_output_is_cut_and_ends_it() -> None:
     assert (result.ended, len(result.stdout)) == ("output", SMALL.output_bytes)
     assert psutil.Process().memory_info().rss - before < 50_000_000
     assert ran("import sys\nwhile True: sys.stderr.write('x' * 10**6)").ended == "output"
+    both = "import os\nos.fork()\nos.fork()\nwhile True: os.write(1, b'x' * 10**5); os.write(2, b'y' * 10**5)"
+    result = ran(both)
+    assert result.ended == "output"
+    assert len(result.stdout) + len(result.stderr) <= 2 * SMALL.output_bytes
 
 
 def test_time_is_bounded() -> None:
@@ -185,6 +217,8 @@ def test_time_is_bounded() -> None:
     stubborn = "import signal, time\nfor s in range(1, 32):\n  try: signal.signal(s, signal.SIG_IGN)\n"
     stubborn += "  except OSError: pass\n"
     assert ran(stubborn + "time.sleep(60)", Limits(seconds=0.5)).ended == "timeout"
+    for in_c in ("pow(3, 10**9)", "import re; re.match(r'(a+)+$', 'a' * 40 + 'b')"):
+        assert ran(in_c, Limits(seconds=0.5)).ended == "timeout"
 
 
 @pytest.mark.parametrize(
@@ -206,6 +240,15 @@ def test_time_is_bounded() -> None:
         ("shmget", 29, "0, 10_000_000, 0o1600"),
         ("semget", 64, "0, 1, 0o1600"),
         ("msgget", 68, "0, 0o1600"),
+        ("vmsplice", 278, "1, 0, 0, 0"),
+        ("io_setup", 206, "8, 0"),
+        ("seccomp", 317, "3, 0, 0"),
+        ("landlock_create_ruleset", 444, "0, 0, 0"),
+        ("pidfd_getfd", 438, "0, 0, 0"),
+        ("statmount", 457, "0, 0, 0, 0"),
+        ("modify_ldt", 154, "0, 0, 0"),
+        ("setrlimit", 160, "4, 0"),
+        ("prlimit64 that sets", 302, "0, 4, c.malloc(16), 0"),
     ],
 )
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
@@ -244,10 +287,109 @@ def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "pointwork-room" not in Path("/proc/self/mounts").read_text()
 
 
+def test_nothing_runs_on_when_the_process_that_started_it_is_killed() -> None:
+    """It is that process that watches the time."""
+    program = "import os, time\nif os.fork() == 0: os.setsid()\nprint(1, flush=True)\ntime.sleep(600)"
+    code = f"from pointwork.tools.sandbox import *; run_python({program!r}, limits=Limits(seconds=600))"
+    started = subprocess.Popen([sys.executable, "-c", code])
+    below = _children(started, 4)  # the launcher, the room's first process, the program and its child
+    started.kill()
+    started.wait()
+    gone, alive = psutil.wait_procs(below, timeout=20)
+    for process in alive:
+        process.kill()
+    assert len(gone) >= 4
+    assert not alive
+
+
+def _children(process: "subprocess.Popen[bytes]", least: int) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for _ in range(600):
+        found = psutil.Process(process.pid).children(recursive=True)
+        if len(found) >= least:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def test_a_signal_to_its_own_group_stays_in_the_room() -> None:
+    code = (
+        "import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.kill(0, 15)\nprint(os.getpgid(0))\nos.kill(0, 9)"
+    )
+    result = ran(code)
+    assert (result.ended, result.code, result.stdout) == ("error", 137, "1\n")
+
+
+def test_a_program_can_not_say_that_there_is_no_sandbox() -> None:
+    code = f"import os; os.write(2, b'room: give me root\\n'); os._exit({sandbox.FAILED})"
+    assert (ran(code).ended, ran(code).code) == ("error", sandbox.FAILED)
+
+
+def test_what_is_kept_beside_python_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where Python's prefix is /usr or /usr/local, people keep their work below it."""
+    prefix = tmp_path / "usr"
+    (prefix / "src" / "app").mkdir(parents=True)
+    (prefix / "src" / "app" / "tokens.toml").write_text("s3cret")
+    for part in ("bin", "lib"):
+        (prefix / part).symlink_to(Path(sys.base_prefix) / part)
+    monkeypatch.setattr(sys, "base_prefix", str(prefix))
+    sandbox._python.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    try:
+        assert ran("import os; print(sorted(os.listdir('/python')))").stdout == "['bin', 'lib']\n"
+    finally:
+        sandbox._python.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_is_mounted_below_what_is_shown_is_not_shown_or_not_to_be_written(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs root, to mount something")
+    (tmp_path / "shown" / "data").mkdir(parents=True)
+    (tmp_path / "room").mkdir()
+    code = "import os; print(os.listdir('/shown/data')); open('/shown/data/x', 'w')"
+    job = sandbox._job({"main.py": code}, SMALL)  # pyright: ignore[reportPrivateUsage]
+    job["binds"].append([str(tmp_path / "shown"), "/shown"])
+    job["room"] = str(tmp_path / "room")
+    data = tmp_path / "shown" / "data"
+    mounted = f"mount -t tmpfs -o mode=777 none {data} && touch {data}/secret && "
+    for root in (True, False):
+        launcher = "import runpy, sys; sys.argv[1:] or setattr(__import__('os'), 'geteuid', lambda: 1);"
+        launcher += f"runpy.run_path({str(sandbox.LAUNCHER)!r}, run_name='__main__')"
+        run = f"exec {sys.executable} -I -S -c {shlex.quote(launcher)} {'root' if root else ''}"
+        # the parent that the job names is the process that starts it
+        start = "import json, os, subprocess, sys; job = json.loads(sys.argv[1]); job['parent'] = os.getpid();"
+        start += "print(subprocess.run(['sh', '-c', sys.argv[2]], input=json.dumps(job), text=True,"
+        start += "capture_output=True))"
+        inner = shlex.join([sys.executable, "-c", start, json.dumps(job), run])
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", mounted + inner], capture_output=True, text=True, check=True
+        )
+        assert "Read-only file system" in done.stdout, done.stdout
+        assert ("secret" in done.stdout) is (not root)
+
+
 def test_names_of_files_stay_in_the_folder() -> None:
-    for name in ("/etc/x", "../x", "a/../../x", ""):
+    for name in ("/etc/x", "../x", "a/../../x", "", ".", "./"):
         with pytest.raises(UsageError, match="relative to its folder"):
             run_python("pass", files={name: "x"})
+
+
+def test_files_that_can_not_be_there_are_the_callers_error_not_the_systems() -> None:
+    for files, says in (
+        ({"./main.py": "print('not the program')"}, "is the program itself"),
+        ({"a": "1", "a/b": "2"}, "the folder of a/b"),
+        ({"x" * 300: "1"}, "too long"),
+        ({"/".join("abcdefghijklmnopqrstuvwxyz"): "1"}, "too long"),
+        ({"big": "x" * 10**7}, "more than half"),
+        ({f"f{n}": "" for n in range(2000)}, "at most 1000"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            run_python("print('ran')", files=files, limits=SMALL)
+
+
+def test_letters_that_are_none_cost_these_letters() -> None:
+    assert ran("print('\ud83d!', open('/room/a').read())").stderr.count("FileNotFoundError")
+    result = run_python("print('\ud83d!', open('a').read())", files={"a": "b\udc80"})
+    assert result.stdout == "?! b?\n"
 
 
 def test_where_the_kernel_lacks_something_it_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -286,6 +428,7 @@ def test_without_root_it_works_by_user_namespaces_or_refuses() -> None:
             "binds": binds,
             "argv": [python, "-I", "-S", "/room/main.py"],
             "env": {},
+            "parent": os.getpid(),
         }
         nobody = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
         done = subprocess.run(
@@ -297,5 +440,5 @@ def test_without_root_it_works_by_user_namespaces_or_refuses() -> None:
             check=False,
         )
     worked = (done.returncode, done.stdout) == (0, "1000 False ['main.py']\n")
-    refused = done.returncode == sandbox.FAILED and done.stderr.startswith("room: ") and not done.stdout
+    refused = done.returncode == sandbox.FAILED and done.stderr.startswith(job["mark"]) and not done.stdout
     assert worked or refused, done
