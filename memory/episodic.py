@@ -189,7 +189,7 @@ class Episodic:
 
     def changes(self, after: int, limit: int = _BATCH) -> list[Row]:
         """Rows, deletions among them, with a serial number above ``after``, in order."""
-        return self._store.rows(_CHANGES, {"after": after, "limit": limit})
+        return [*self._store.rows(_CHANGES, {"after": after, "limit": limit})]
 
     def listing(self, condition: ColumnElement[bool] | None, limit: int | None, offset: int) -> list[Row]:
         """Whole entries (no chunks) in the order they were added."""

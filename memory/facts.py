@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, or_, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
@@ -33,7 +33,7 @@ RANK = {"user": 2, "agent": 1, "tool": 0, "web": 0}
 _LONGEST = 500  # characters of a subject, relation or value
 _BATCH = 400  # rows of a query with a list in it; databases limit the number of parameters
 _FOUND = 500  # statements that are looked at for one question
-_ASKED = bindparam("asked", expanding=True)
+_ASKED: BindParameter[Any] = bindparam("asked", expanding=True)
 _NEAR = (  # what every recall asks, made once
     select(facts.c.key, facts.c.subject, facts.c.relation)
     .where(or_(facts.c.head.in_(_ASKED), facts.c.tail.in_(_ASKED)))

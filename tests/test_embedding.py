@@ -89,7 +89,7 @@ stable = st.one_of(
 
 @functools.cache
 def library() -> Tokenizer:
-    vocabulary: dict[str, int] = _static_table("texts")._row  # pyright: ignore[reportPrivateUsage]
+    vocabulary: dict[str, int] = _static_table("texts")._begins  # pyright: ignore[reportPrivateUsage]
     tokenizer = Tokenizer(models.WordPiece(vocab=vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

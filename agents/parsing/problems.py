@@ -144,9 +144,10 @@ def _start(found: Sequence[Number], laid: Laid, seen: Array, weights: Mapping[st
     pooled = np.stack([seen[a:b].mean(0) for a, b in laid.places])
     forms = weights["deduce.form.weight"][[FORMS.index(one.form) for one in found]]
     vectors = np.concatenate([_linear(pooled, weights, "wide") + forms, weights["deduce.const.weight"]])
+    nothing = np.zeros_like(vectors[0])
     values = (*(one.value for one in found), *CONSTANTS)
     written = (*(one.written for one in found), *(f"{value:g}" for value in CONSTANTS))
-    return _State(0.0, vectors, np.zeros(vectors.shape[1], np.float32), values, written)
+    return _State(0.0, vectors, nothing, values, written)
 
 
 def _steps(state: _State, count: int, context: Array, weights: Mapping[str, Array]) -> list[tuple[_State, bool]]:
