@@ -162,7 +162,7 @@ def _says_one(job: Job, prepared: Prepared, result: ToolResult) -> None:
     Raises:
         AgentError: so it is.
     """
-    if prepared.call is None or prepared.call[0] != "query_table":
+    if prepared.call is None or prepared.call[0] not in ("query_table", "sql"):
         return
     if result.answer in (NOTHING, ""):
         raise AgentError(f"agent {job.agent.name!r}: the table has nothing there")

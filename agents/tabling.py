@@ -28,8 +28,8 @@ GAINED = 0.1
 MEANT = 0.2
 # Where the parser knows no query that is this likely, 2 of 31 readings of the words were right: they count half.
 DOUBTED, DOUBT = 0.1, 0.5
-# A reading that counts less than this is none.
-READ = 0.4
+# A reading that counts less than this is none; from the second on it is nearly sure.
+READ, FIRM = 0.4, 0.8
 
 
 def share(words: set[str], text: str) -> float:
@@ -77,10 +77,36 @@ def _weighed(found: list[Reading], meant: Parsed | None) -> list[Reading]:
     """Readings with the parser's before those of the words; where it knows no likely one, these count less."""
     if meant is None or meant.chance < DOUBTED:
         return [replace(reading, score=DOUBT * reading.score) for reading in found]
-    if meant.chance < MEANT:
+    if meant.chance < MEANT or (found and found[0].score >= READ and _says_more(found[0], meant)):
         return found
+    if found and _agrees(found[0], meant):
+        return [replace(found[0], score=max(found[0].score, meant.chance)), *found[1:]]
     unit = meant.unit or measured.unit_named(meant.column)
     return [Reading("sql", {"query": meant.sql}, max(meant.chance, READ), unit=unit), *found]
+
+
+def _says_more(reading: Reading, meant: Parsed) -> bool:
+    """Whether the words bind a number or a date that the query leaves out, or are nearly sure of another table."""
+    if reading.score >= FIRM and f'"{reading.arguments.get("table", "")}"' not in meant.sql:
+        return True
+    return any(re.search(r"\d", value) and value not in meant.sql for value in _values(reading))
+
+
+def _agrees(reading: Reading, meant: Parsed) -> bool:
+    """Whether a query shows, computes and binds what the words say: both are as sure then as the surer one."""
+    aggregate = str(reading.arguments.get("aggregate", "none"))
+    same = str(reading.arguments.get("column", "")) == meant.column and not reading.yes_no
+    sql = meant.sql.lower()
+    grouped = any(reading.arguments.get(part) for part in ("group_by", "order_by"))
+    computed = not grouped and (
+        f"{aggregate}(" in sql if aggregate != "none" else "(" not in sql.partition(" from ")[0]
+    )
+    return same and computed and " in (select" not in sql and all(v.lower() in sql for v in _values(reading))
+
+
+def _values(reading: Reading) -> list[str]:
+    given = (str(reading.arguments.get(f"{part}_value", "")) for part in ("where", "and", "also"))
+    return [part for value in given for part in value.split(", ") if part]
 
 
 async def _by_words(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading]:

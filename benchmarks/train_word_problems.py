@@ -38,7 +38,8 @@ from pointwork.agents.readings.problems import (
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "agents/readings/problems.npz"
-OWN = [ROOT / f"training/recipes/{name}_problems.jsonl" for name in ("word", "simple", "longer", "everyday")]
+NAMES = ("word", "simple", "longer", "everyday", "household", "working", "hurried")
+OWN = [ROOT / f"training/recipes/{name}_problems.jsonl" for name in NAMES]
 SUITE = ROOT / "src/pointwork/bench/starter/tasks.train.jsonl"
 STRENGTH = 0.3  # of the regressions' prior (scikit-learn's C)
 WEIGHING = 0.1  # the same of the weighing

@@ -26,6 +26,7 @@ _TOP = 3  # choices of each part
 _JOINS = 0.3  # probability from which on a column is taken to join
 _MOST = 40  # queries
 _FAINT = 1e-3  # what is less likely is no alternative
+_UNUSED = 0.2  # how much less likely it is than the scores say that a number or a date means nothing
 
 
 @dataclass(frozen=True)
@@ -176,18 +177,46 @@ def _choices(layout: Layout, schema: Schema, scores: Scores) -> Iterator[_Choice
         yield _choice(
             [(float(scores.flags[number, c]), _flag(place, kind, FLAGS[c])) for c in range(len(FLAGS))], 98
         )
+    for same in _places(layout, scores):
+        yield _choice(_bound(same, layout, schema, scores), 99)
+
+
+def _places(layout: Layout, scores: Scores) -> list[list[int]]:
+    """The mentions by where they stand: "ten" may be a number and a time of day."""
+    found: dict[tuple[int, int], list[int]] = {}
     for number, i in enumerate(scores.mentions):
-        ways: list[tuple[float, Condition | None]] = [(float(scores.link[number, 0]), None)]
-        mention = layout.mentions[layout.items[i].place]
-        for c, column in enumerate(scores.columns):
-            place = layout.items[column].place
-            value = _value(mention.kind, mention.value, schema, place)
-            if value and scores.link[number, c + 1] > math.log(_FAINT):
-                ways += [
-                    (float(scores.link[number, c + 1]) + p, Condition(place, OPERATORS[o], value))
-                    for o, p in _top(scores.operator[number], 2)
-                ]
-        yield _choice(ways, 99)
+        found.setdefault((layout.items[i].start, layout.items[i].end), []).append(number)
+    return list(found.values())
+
+
+def _bound(
+    same: Sequence[int], layout: Layout, schema: Schema, scores: Scores
+) -> list[tuple[float, Condition | None]]:
+    """What one place in the question may be compared with.
+
+    To the encoder all mentions of a place look alike, and one of them at most is bound: so each is bound with its
+    share of the probability that the place is. Who says a number or a date mostly means something by it.
+    """
+    many, links = len(same), np.exp(scores.link[same[0]])
+    free = max(_FAINT**2, 1 - many * (1 - float(links[0])))
+    meant = 1 / (1 - free + _UNUSED * free)
+    ways: list[tuple[float, Condition | None]] = [(math.log(_UNUSED * free * meant), None)]
+    for c, column in enumerate(scores.columns):
+        chance = min(1.0, many * float(links[c + 1]) * meant)
+        place = layout.items[column].place
+        said = (layout.mentions[layout.items[scores.mentions[number]].place] for number in same)
+        fits = ((m, v) for m in said if (v := _value(m.kind, m.value, schema, place)))
+        mention, value = next(fits, (None, ""))
+        if mention is None or chance <= _FAINT:
+            continue
+        if mention.operator:
+            ways.append((math.log(chance), Condition(place, mention.operator, value)))
+            continue
+        ways += [
+            (math.log(chance) + p, Condition(place, OPERATORS[o], value))
+            for o, p in _top(scores.operator[same[0]], 2)
+        ]
+    return ways
 
 
 def _choice(ways: list[tuple[float, Condition | None]], at: int) -> _Choice:

@@ -1,7 +1,7 @@
 """The numbers, dates and times of day that a question names, with the places where they stand."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pointwork.agents.readings.question import Question
 from pointwork.text import NUMBER_WORDS
@@ -28,17 +28,20 @@ class Mention:
         kind: number, date or time.
         value: a number; a date as far as it is known, ``2024-05``, without a year ``--05-03``; ``14:30``.
         start, end: where it stands.
+        operator: how it compares, where words before or behind it say so outright ("over 20", "since 2020").
     """
 
     kind: str
     value: str
     start: int
     end: int
+    operator: str = ""
 
 
 def mentions(text: str) -> list[Mention]:
     """All of them in order; "ten" may be a number and a time."""
-    dates = Question(text).dates
+    question = Question(text)
+    dates = question.dates
     found = [
         Mention("date", d.value() or f"--{d.month:02}{f'-{d.day:02}' if d.day else ''}", d.start, d.end)
         for d in dates
@@ -60,7 +63,16 @@ def mentions(text: str) -> list[Mention]:
     for one in [m for m in found if m.kind == "number" and m.start not in hours]:
         if one.value.isdigit() and 1 <= int(one.value) <= 23:  # "before ten"
             found.append(Mention("time", f"{int(one.value):02}:00", one.start, one.end))
-    return sorted(found, key=lambda one: (one.start, one.kind))
+    told = [replace(one, operator=_operator(one, question)) for one in found]
+    return sorted(told, key=lambda one: (one.start, one.kind))
+
+
+def _operator(one: Mention, question: Question) -> str:
+    if one.kind == "date":
+        date = next(date for date in question.dates if date.start == one.start)
+        operator = question.date_operator(date)
+        return "" if operator == "=" else operator
+    return next((c.op for c in question.comparisons if c.start <= one.start < c.end and c.op != "="), "")
 
 
 def _time(match: re.Match[str]) -> str:

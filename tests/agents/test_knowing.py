@@ -351,7 +351,7 @@ def test_a_team_on_a_small_model_finds_nothing_rather_than_making_it_up(root: Pa
         again = team.run("Who owns the Otter?")
     assert (otter.status, otter.text) == ("failed", "")
     assert "nothing that can be read speaks of Otter" in otter.missing[0]
-    assert "speaks of Zelda" in zelda.missing[0]
+    assert (zelda.status, zelda.text) == ("failed", "")
     assert (marten.status, marten.text) == ("ok", "Jon Pike")
     assert again.status == "failed"  # and a refused answer is not remembered as one
     assert len(otter.decisions) == 1  # no other agent need try

@@ -155,5 +155,5 @@ def test_what_needs_no_file_reads_none(
         raise AssertionError("the folder was read")
 
     monkeypatch.setattr("pointwork.agents.quoting.passages.search", no)
-    monkeypatch.setattr("pointwork.agents.preparing.catalog", no)
+    monkeypatch.setattr("pointwork.agents.tabling.catalog", no)
     assert ask(tmp_path, root, task).status == "ok"

@@ -175,6 +175,13 @@ def test_nothing_learnt_solves_nothing_for_sure() -> None:
     assert solved("A bag holds 25 oranges. How many oranges are in 6 bags?", weights) is None
 
 
+@pytest.fixture
+def by_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No deduction: together the two would be surer."""
+    monkeypatch.setattr("pointwork.agents.reckoning.deduced", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+
+
+@pytest.mark.usefixtures("by_pairs")
 def test_the_calculator_prepares_it_with_its_probability() -> None:
     prepared = asyncio.run(
         prepare_calculator("Eve reads 12 pages a day. How many does she read in 9 days?", ToolContext())
@@ -203,6 +210,7 @@ class _Small(ScriptedClient):
     small = True
 
 
+@pytest.mark.usefixtures("by_pairs")
 def test_a_small_model_is_not_asked_what_is_read(tmp_path: Path) -> None:
     task: Any = "Eve reads 12 pages a day. How many does she read in 9 days?"
     with _Small([]) as client, Team(models={"worker-small": client}, root=tmp_path) as team:
