@@ -178,7 +178,11 @@ def test_nothing_learnt_solves_nothing_for_sure() -> None:
 @pytest.fixture
 def by_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """No deduction: together the two would be surer."""
-    monkeypatch.setattr("pointwork.agents.reckoning.deduced", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+
+    def nothing(_: str) -> None:
+        return None
+
+    monkeypatch.setattr("pointwork.agents.reckoning.deduced", nothing)
 
 
 @pytest.mark.usefixtures("by_pairs")
