@@ -37,6 +37,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def short_answer(question: str, root: Path) -> str:
+    """What a question is read as finds."""
+    context = ToolContext(root=root)
+    prepared = asyncio.run(prepare_tables(question, context))
+    assert prepared.call is not None
+    tool, arguments = prepared.call
+    result = asyncio.run(builtin_tools()[tool].call(arguments, context))
+    return read_out(prepared, result).removesuffix(".0")
+
+
 @pytest.fixture
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the parser, which reads these otherwise."""
@@ -75,12 +85,7 @@ def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_read(question: str, answer: str, root: Path) -> None:
-    context = ToolContext(root=root)
-    prepared = asyncio.run(prepare_tables(question, context))
-    assert prepared.call is not None
-    tool, arguments = prepared.call
-    result = asyncio.run(builtin_tools()[tool].call(arguments, context))
-    assert read_out(prepared, result).removesuffix(".0") == answer, arguments
+    assert short_answer(question, root) == answer
 
 
 @pytest.mark.parametrize(
@@ -93,9 +98,4 @@ def test_what_is_read(question: str, answer: str, root: Path) -> None:
 )
 @pytest.mark.usefixtures("words_only")
 def test_what_the_words_say(question: str, answer: str, root: Path) -> None:
-    context = ToolContext(root=root)
-    prepared = asyncio.run(prepare_tables(question, context))
-    assert prepared.call is not None
-    tool, arguments = prepared.call
-    result = asyncio.run(builtin_tools()[tool].call(arguments, context))
-    assert read_out(prepared, result).removesuffix(".0") == answer, arguments
+    assert short_answer(question, root) == answer
