@@ -63,14 +63,11 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     found = await _by_words(text, root, known)
     if not known or wanted(asking(text)).kind == "yes-no":
         return found
-    return _weighed(found, await asyncio.to_thread(_meant, text, root, known))
-
-
-def _meant(text: str, root: Path, known: Sequence[TableInfo]) -> Parsed | None:
+    likely = [table for _, table in ranked(text, known)[:PARSED]]
     try:
-        return parsed(text, root, [table for _, table in ranked(text, known)[:PARSED]])
-    except ToolError:  # a file that is just being written, say: the words may still find another
-        return None
+        return _weighed(found, await asyncio.to_thread(parsed, text, root, likely))
+    except ToolError:  # a file is just being written, say: the parser has not looked, and doubts nothing
+        return found
 
 
 def _weighed(found: list[Reading], meant: Parsed | None) -> list[Reading]:

@@ -26,8 +26,7 @@ from parser_training.steps import Solved, all_solved
 from rich.progress import Progress
 from train_word_problems import gsm8k, parsed
 
-from pointwork.agents.parsing.encoder import Encoder
-from pointwork.agents.parsing.layout import MARKS, Pieces
+from pointwork.agents.parsing.layout import Pieces
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "training/recipes"
@@ -54,16 +53,8 @@ def corpus(data: Path, pieces: Pieces) -> tuple[list[Example], list[Solved]]:
     for name in OWN:
         rows = [json.loads(line) for line in (RECIPES / f"{name}_problems.jsonl").read_text().splitlines()]
         own += [(row["task"], parsed(row["expression"]), float(row["answer"])) for row in rows]
-    holder = _Pieces(pieces)
-    theirs = all_solved(gsm8k(data / "gsm8k/train.jsonl"), holder)
-    return questions, 2 * all_solved(own, holder) + [one for one in theirs if len(one.steps) <= LONGEST]
-
-
-class _Pieces(Encoder):
-    """An encoder that only knows the word pieces."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self.pieces = pieces
+    theirs = all_solved(gsm8k(data / "gsm8k/train.jsonl"), pieces)
+    return questions, 2 * all_solved(own, pieces) + [one for one in theirs if len(one.steps) <= LONGEST]
 
 
 def batches(rows: Sequence[Any], size: int, chance: random.Random) -> Iterator[list[Any]]:
@@ -143,7 +134,6 @@ def main() -> None:
     rows = [number for number, piece in enumerate(lines) if not piece.startswith("[unused")]
     vocabulary = [lines[number] for number in rows]
     pieces = Pieces(vocabulary)
-    assert len(MARKS) == len(set(MARKS))
     questions, problems = corpus(given.data, pieces)
     print(f"{len(questions)} questions and {len(problems)} problems")
     network = Network(load_file(str(folder / "model.safetensors")), rows)

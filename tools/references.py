@@ -19,8 +19,8 @@ MOST = 3
 MOST_WIDER = 40
 """Columns of other tables that a table is shown with at most."""
 
-_ROWS = 20_000  # of a table that is referred to; of larger ones the keys are not compared
-_KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
+ROWS = 20_000  # of a table that is referred to; of larger ones the keys are not compared
+KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def wider(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> Sourc
         info: the table.
         tables: by name.
     """
-    if info.rows > _ROWS:
+    if info.rows > ROWS:
         return None
     taken = {column.name.lower() for column in info.columns}
     more: list[Reference] = []
@@ -92,9 +92,9 @@ def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> li
         for other in tables.values():
             same = next((c for c in other.own if c.name.lower() == column.name.lower()), None)
             named = same is not None and same.kind == "text" and not same.empties and same.distinct == other.rows
-            if same is None or not named or other.name == info.name or not 1 < other.rows <= _ROWS:
+            if same is None or not named or other.name == info.name or not 1 < other.rows <= ROWS:
                 continue
-            if _cells(root, info, column) <= _cells(root, other, same):
+            if cells_of(root, info, column) <= cells_of(root, other, same):
                 found.append(
                     Reference(column.name, other.source, same.name, same.name, f"{column.name}_{same.name}")
                 )
@@ -103,14 +103,14 @@ def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> li
 
 
 def _keys(root: Path, table: TableInfo) -> Keys | None:
-    if not 1 < table.rows <= _ROWS:
+    if not 1 < table.rows <= ROWS:
         return None
     for column in table.columns:
         # a blank text is one of the distinct ones, but no key
         if column.kind in ("text", "number") and not column.empties and column.distinct == table.rows:
             shown = _named(table, column) if _is_key(table, column) else None
             if shown is not None:
-                return Keys(table, column, shown, _cells(root, table, column))
+                return Keys(table, column, shown, cells_of(root, table, column))
     return None
 
 
@@ -122,10 +122,10 @@ def _may_hold(column: Column, keys: Keys) -> bool:
 
 
 def _reference(root: Path, table: TableInfo, column: Column, others: Sequence[Keys]) -> Reference | None:
-    cells = (frozenset(column.values) or _cells(root, table, column)) if others else frozenset[str]()
+    cells = (frozenset(column.values) or cells_of(root, table, column)) if others else frozenset[str]()
     for one in others:
         if cells <= one.cells:
-            stems = [part for part in column.name.split("_") if part.lower() not in _KEYS] or [one.table.name]
+            stems = [part for part in column.name.split("_") if part.lower() not in KEYS] or [one.table.name]
             name = "_".join([*stems, one.shown.name])
             return Reference(column.name, one.table.source, one.column.name, one.shown.name, name)
     return None
@@ -133,7 +133,7 @@ def _reference(root: Path, table: TableInfo, column: Column, others: Sequence[Ke
 
 def _is_key(table: TableInfo, column: Column) -> bool:
     """Whether a column that holds no value twice numbers the rows: by its name, or as codes with digits in them."""
-    if _KEYS & set(_words(column.name)):
+    if KEYS & set(_words(column.name)):
         return True
     return column.coded and not holds_times(column)
 
@@ -141,9 +141,9 @@ def _is_key(table: TableInfo, column: Column) -> bool:
 def _called(column: Column, keys: Keys) -> bool:
     """Numbers stand in many columns: the name has to say that it is a key, and whose."""
     words = set(_words(column.name))
-    whose = words - _KEYS
+    whose = words - KEYS
     same = whose <= set(_words(keys.table.name)) or words == set(_words(keys.column.name))
-    return bool(words & _KEYS and whose) and same
+    return bool(words & KEYS and whose) and same
 
 
 def _named(table: TableInfo, key: Column) -> Column | None:
@@ -158,7 +158,7 @@ def _words(name: str) -> list[str]:
     return tokenize(name, stop=False)
 
 
-def _cells(root: Path, table: TableInfo, column: Column) -> frozenset[str]:
+def cells_of(root: Path, table: TableInfo, column: Column) -> frozenset[str]:
     name = quote_name(column.name)
     sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) FROM {quote_name(table.name)} WHERE {name} IS NOT NULL"  # noqa: S608
-    return frozenset(str(row[0]) for row in open_database(root, (table.source,)).query(sql, _ROWS).rows)
+    return frozenset(str(row[0]) for row in open_database(root, (table.source,)).query(sql, ROWS).rows)

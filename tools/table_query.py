@@ -251,7 +251,7 @@ def _condition(
     info: TableInfo, column: str, operator: str, value: str, database: Database, notes: list[str]
 ) -> str:
     if operator in ("empty", "not empty"):
-        return _emptiness(quote_name(match_name(column, _names(info), "column")), operator)
+        return emptiness(quote_name(match_name(column, _names(info), "column")), operator)
     if not value.strip():
         raise ToolError(f"where_value is missing: what {column!r} is compared with")
     if not column.strip():
@@ -265,7 +265,7 @@ def _condition(
         other = next((c.name for c in info.columns if c.kind == "number" and c.name == value.strip()), None)
         return f"{name} {_sql(operator)} {_number(found, value) if other is None else quote_name(other)}"
     if found.kind == "date":
-        return _date_condition(found, operator, value)
+        return date_condition(name, operator, value)
     if found.kind == "bool":
         return f"{name} {_sql(operator)} {_truth(found, value)}"
     if operator not in ("=", "!="):
@@ -276,7 +276,7 @@ def _condition(
     return f"{name} {'IN' if operator == '=' else 'NOT IN'} ({', '.join(texts)})"
 
 
-def _emptiness(name: str, operator: str) -> str:
+def emptiness(name: str, operator: str) -> str:
     """NULL, and in texts what is only space: CSV files know no difference."""
     written = f"trim(CAST({name} AS VARCHAR))"
     return f"({name} IS NULL OR {written} = '')" if operator == "empty" else f"({written} <> '')"
@@ -310,10 +310,13 @@ def _truth(column: Column, value: str) -> str:
     raise ToolError(f"{column.name!r} is true or false: {value!r} is neither")
 
 
-def _date_condition(column: Column, operator: str, value: str) -> str:
-    """Compare with a year, a month or a day as the span that it is."""
+def date_condition(name: str, operator: str, value: str) -> str:
+    """Compare a column of dates (quoted) with a year, a month or a day as the span that it is.
+
+    Raises:
+        ToolError: the value is none of these.
+    """
     first, end = date_span(value)
-    name = quote_name(column.name)
     inside = f"({name} >= DATE '{first}' AND {name} < DATE '{end}')"
     if operator in ("=", "!="):
         return inside if operator == "=" else f"NOT {inside}"

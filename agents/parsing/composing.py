@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pointwork.agents.parsing.query import Condition, Query
 from pointwork.agents.parsing.schema import Schema
+from pointwork.errors import ToolError
 from pointwork.tools.table_loading import quote_name, quote_text
-from pointwork.tools.table_query import date_span
+from pointwork.tools.table_query import date_condition, emptiness
 
 _OTHER = 4.0  # how much longer the way is over a column that is not known to join
 
@@ -47,7 +48,7 @@ def sql_of(query: Query, schema: Schema) -> str:
 
 def _share(query: Query, schema: Schema) -> str:
     """Of a hundred rows, or of what a column comes to, how much meets the conditions."""
-    whole = replace(query, aggregate="count" if query.shown is None else "sum", conditions=(), joins=query.joins)
+    whole = replace(query, aggregate="count" if query.shown is None else "sum", conditions=())
     if not query.conditions or query.form != "plain" or query.extreme or query.group or query.without:
         raise NoQuery("a share needs a condition")
     part = _Writer(replace(whole, conditions=query.conditions), schema, query.conditions).select()
@@ -218,14 +219,10 @@ class _Writer:
 
     def _compared(self, one: Condition) -> str:
         name, kind = self._column(one.field), self.schema.fields[one.field].kind
-        if one.operator == "empty":
-            return f"({name} IS NULL OR trim(CAST({name} AS VARCHAR)) = '')"
-        if one.operator == "not empty":
-            return f"(trim(CAST({name} AS VARCHAR)) <> '')"
+        if one.operator in ("empty", "not empty"):
+            return emptiness(name, one.operator)
         sign = "<>" if one.operator == "!=" else one.operator
-        if kind == "bool":
-            return f"{name} {sign} {one.value}"
-        if kind == "number":
+        if kind in ("bool", "number"):
             return f"{name} {sign} {one.value}"
         if kind == "time":
             return f"CAST({name} AS TIME) {sign} TIME '{one.value}'"
@@ -267,15 +264,13 @@ class _Writer:
 
 
 def _dated(name: str, one: Condition) -> str:
-    """Compare with a year, a month or a day as the span that it is; of a month without a year, in any."""
+    """Compare with a date; with one without a year in any year."""
     if one.value.startswith("--"):
         month, _, day = one.value[2:].partition("-")
         parts = [f"month({name}) = {int(month)}", *([f"day({name}) = {int(day)}"] if day else [])]
         inside = " AND ".join(parts)
         return f"NOT ({inside})" if one.operator == "!=" else inside
-    first, end = date_span(one.value)
-    inside = f"({name} >= DATE '{first}' AND {name} < DATE '{end}')"
-    if one.operator in ("=", "!="):
-        return inside if one.operator == "=" else f"NOT {inside}"
-    bound = first if one.operator in ("<", ">=") else end
-    return f"{name} {'<' if one.operator in ('<', '<=') else '>='} DATE '{bound}'"
+    try:
+        return date_condition(name, one.operator, one.value)
+    except ToolError as error:  # 29 February in the only year that there is
+        raise NoQuery(str(error)) from error

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _TOP = 3  # choices of each part
 _JOINS = 0.3  # probability from which on a column is taken to join
 _MOST = 40  # queries
 _FAINT = 1e-3  # what is less likely is no alternative
+_LACKED = 0.1  # probability from which on nothing in a table may refer to a row
+_TINY = 1e-6
 _UNUSED = 0.2  # how much less likely it is than the scores say that a number or a date means nothing
 
 
@@ -47,19 +49,8 @@ def queries(layout: Layout, schema: Schema, scores: Scores) -> list[Decoded]:
     for (conditions, said), (without, lacked) in itertools.product(
         _conditions(layout, schema, scores), _without(layout, scores)
     ):
-        for chance, query in _shapes(layout, scores):
-            whole = Query(
-                query.table,
-                query.shown,
-                query.aggregate,
-                query.form,
-                query.second,
-                conditions,
-                query.extreme,
-                query.group,
-                without,
-                joins,
-            )
+        for chance, query in _shapes(layout, schema, scores):
+            whole = replace(query, conditions=conditions, without=without, joins=joins)
             found.append((chance + said + lacked + answered, whole))
     found.sort(key=lambda one: -one[0])
     return [Decoded(query, math.exp(chance)) for chance, query in found[:_MOST]]
@@ -70,44 +61,30 @@ def _top(logs: Array, most: int = _TOP) -> list[tuple[int, float]]:
     return [(int(i), float(logs[i])) for n, i in enumerate(order) if n == 0 or logs[i] > math.log(_FAINT)]
 
 
-def _shapes(layout: Layout, scores: Scores) -> Iterator[tuple[float, Query]]:
+def _shapes(layout: Layout, schema: Schema, scores: Scores) -> Iterator[tuple[float, Query]]:
     """All but the conditions."""
-    items = layout.items
-    both = [*scores.tables, *scores.columns]
-    table_of = {items[i].place: number for number, i in enumerate(scores.tables)}
+    both = [layout.items[i] for i in (*scores.tables, *scores.columns)]
     for (a, pa), (f, pf), (s, ps) in itertools.product(
         _top(scores.aggregate), _top(scores.form, 2), _top(scores.shown, 4)
     ):
-        item, aggregate, form = items[both[s]], AGGREGATES[a], FORMS[f]
-        if item.kind == "table" and aggregate not in ("count", "percent"):
+        item, aggregate, form = both[s], AGGREGATES[a], FORMS[f]
+        rows = item.kind == "table"
+        if aggregate not in ("count", "percent") if rows else aggregate == "count":
             continue
-        if item.kind == "column" and aggregate == "count":
-            continue
-        table = item.place if item.kind == "table" else _table(layout, scores, both[s])
-        shown = None if item.kind == "table" else item.place
-        assert table in table_of
-        for second, pb in _seconds(scores, items, form):
-            for chance, extreme, group in _ordered(layout, scores, shown):
-                yield (
-                    pa + pf + ps + pb + chance,
-                    Query(table, shown, aggregate, form, second, extreme=extreme, group=group),
-                )
+        table, shown = (item.place, None) if rows else (schema.fields[item.place].table, item.place)
+        for second, pb in _seconds(layout, scores, form):
+            for chance, extreme, group in _ordered(layout, scores):
+                query = Query(table, shown, aggregate, form, second, extreme=extreme, group=group)
+                yield pa + pf + ps + pb + chance, query
 
 
-def _table(layout: Layout, scores: Scores, item: int) -> int:
-    """The table that a column stands behind."""
-    return layout.items[max(i for i in scores.tables if i < item)].place
-
-
-def _seconds(scores: Scores, items: Sequence[object], form: str) -> list[tuple[int | None, float]]:
+def _seconds(layout: Layout, scores: Scores, form: str) -> list[tuple[int | None, float]]:
     if form == "plain" or form.startswith("pair "):
         return [(None, 0.0)]
-    return [(int(getattr(items[scores.columns[i]], "place")), p) for i, p in _top(scores.second, 2)]  # noqa: B009
+    return [(layout.items[scores.columns[i]].place, p) for i, p in _top(scores.second, 2)]
 
 
-def _ordered(
-    layout: Layout, scores: Scores, shown: int | None
-) -> Iterator[tuple[float, Extreme | None, Group | None]]:
+def _ordered(layout: Layout, scores: Scores) -> Iterator[tuple[float, Extreme | None, Group | None]]:
     for (o, po), (g, pg) in itertools.product(_top(scores.order, 2), _top(scores.group, 2)):
         field = layout.items[scores.columns[o - 1]].place if o else None
         group = layout.items[scores.columns[g - 1]].place if g else None
@@ -124,13 +101,12 @@ def _ordered(
 
 
 def _without(layout: Layout, scores: Scores) -> list[tuple[tuple[int, ...], float]]:
-    found: list[tuple[tuple[int, ...], float]] = [((), float(np.log(1 - scores.without + 1e-6).sum()))]
-    for number, item in enumerate(scores.tables):
-        if scores.without[number] > 0.1:
-            odds = math.log(float(scores.without[number]) + 1e-6) - math.log(
-                1 - float(scores.without[number]) + 1e-6
-            )
-            found.append(((layout.items[item].place,), found[0][1] + odds))
+    chances: list[float] = np.clip(scores.without, _TINY, 1 - _TINY).tolist()
+    none = sum(math.log(1 - chance) for chance in chances)
+    found: list[tuple[tuple[int, ...], float]] = [((), none)]
+    for chance, item in zip(chances, scores.tables, strict=True):
+        if chance > _LACKED:
+            found.append(((layout.items[item].place,), none + math.log(chance / (1 - chance))))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ _CELL = 8  # pieces of a cell
 _FEW = 8  # a text column with no more different cells lists them
 _PARTLY = 4  # cells of a column that share words with the question
 _LONGEST = 60  # characters of a cell that may be named
+_MARK = {"number": "numbers", "date": "dates", "time": "times", "text": "text", "bool": "bool"}
+_JOINTS = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,6 @@ class Item:
         place: index of the table, of the column (also of a cell's), or of the mention.
         start, end: its word pieces.
         cell: the text of a cell.
-        match: how much of a cell's words stand in the question, 0 to 1.
         at: where in the question a cell stands.
     """
 
@@ -42,7 +44,6 @@ class Item:
     start: int
     end: int
     cell: str = ""
-    match: float = 0.0
     at: int = 0
 
 
@@ -102,6 +103,7 @@ class _Writer:
         self.named: set[str] = set()  # stems of cells and columns that stand in the question
         self.partly: set[str] = set()
         self.columns: set[str] = set()
+        self.holding = {edge.holds for edge in schema.edges}
 
     def written(self) -> Layout:
         cells = [self._cells(field) for field in self.schema.fields]
@@ -122,12 +124,10 @@ class _Writer:
         self.ids += ids
         self.marks += [MARKS.index(mark)] * len(ids)
 
-    def _item(
-        self, kind: str, place: int, ids: Sequence[int], mark: str, cell: str = "", match: float = 0.0
-    ) -> None:
+    def _item(self, kind: str, place: int, ids: Sequence[int], mark: str, cell: str = "") -> None:
         start = len(self.ids)
         self._add(ids or [self.pieces.special("[UNK]")], mark)
-        self.items.append(Item(kind, place, start, len(self.ids), cell, match, self._at(cell)))
+        self.items.append(Item(kind, place, start, len(self.ids), cell, self._at(cell)))
 
     def _at(self, cell: str) -> int:
         """Which word of the question is the first of a cell's."""
@@ -140,12 +140,12 @@ class _Writer:
         self._add([self.pieces.special("[CLS]")], "")
         self.ids += ids
         kinds: dict[int, str] = {}
-        for one in found:
+        for number, one in enumerate(found):
             inside = [i for i, (a, b) in enumerate(places) if a < one.end and one.start < b]
             for i in inside:
                 kinds.setdefault(i, one.kind)
             if inside:
-                self.items.append(Item("mention", found.index(one), 1 + inside[0], 2 + inside[-1]))
+                self.items.append(Item("mention", number, 1 + inside[0], 2 + inside[-1]))
         for i, (a, b) in enumerate(places):
             self.marks.append(MARKS.index(kinds.get(i) or self._matched(self._word(a, b))))
 
@@ -189,11 +189,7 @@ class _Writer:
 
     def _column(self, place: int, cells: Sequence[tuple[float, str]]) -> None:
         field = self.schema.fields[place]
-        mark = {"number": "numbers", "date": "dates", "time": "times", "text": "text", "bool": "bool"}.get(
-            field.kind, "other"
-        )
-        if place in {edge.holds for edge in self.schema.edges}:
-            mark = "key"
+        mark = "key" if place in self.holding else _MARK.get(field.kind, "other")
         self._add([self.pieces.special("[MASK]")], "")  # parts a column from what stands before it
         self._item("column", place, self.pieces.of(_spoken(field.name)), mark)
         listed = len(field.cells) <= _FEW
@@ -202,17 +198,9 @@ class _Writer:
             if len(self.ids) + len(ids) > PIECES:
                 break
             kind = "whole" if match == 1.0 else "partly" if match else "listed" if listed else "shown"
-            self._item("cell", place, ids, kind, cell, match)
+            self._item("cell", place, ids, kind, cell)
 
 
 def _spoken(name: str) -> str:
     """A name in words: ``ownerName``, ``hired_on``."""
-    words: list[str] = []
-    for part in name.replace("_", " ").replace("-", " ").split():
-        start = 0
-        for i in range(1, len(part)):
-            if part[i].isupper() and part[i - 1].islower():
-                words.append(part[start:i])
-                start = i
-        words.append(part[start:])
-    return " ".join(words).lower()
+    return " ".join(_JOINTS.sub(" ", name).split()).lower()

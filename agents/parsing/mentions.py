@@ -2,22 +2,21 @@
 
 import re
 from dataclasses import dataclass, replace
+from datetime import date
 
-from pointwork.agents.readings.question import Question
+from pointwork.agents.readings import clocks
+from pointwork.agents.readings.question import DateMention, Question
 from pointwork.text import NUMBER_WORDS
 
 _NUMBER = re.compile(r"(?<![\w.])[$€£]?(?P<n>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<k>k\b)?", re.I)
 _SPELT = {word: number for word, number in NUMBER_WORDS.items() if number} | {"dozen": 12, "hundred": 100}
 _WORD = re.compile(rf"\b(?:{'|'.join(sorted(_SPELT, key=len, reverse=True))})\b", re.I)
-_HOURS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12}
 _CLOCK = re.compile(
-    r"\b(?P<hour>noon|midday|midnight|(?:[01]?\d|2[0-3])[:.](?P<minute>[0-5]\d)|"
-    rf"(?P<full>\d{{1,2}}|{'|'.join(_HOURS)}))\b"
-    r"(?:\s*(?P<half>[ap]\.?m\b|o['’]clock|in\s+the\s+(?:morning|afternoon|evening)|at\s+night))?",
+    rf"\b(?:(?P<named>{'|'.join(clocks.NAMED)})|(?P<hour>[01]?\d|2[0-3])[:.](?P<minute>[0-5]\d)|"
+    rf"(?P<bare>\d{{1,2}}|{'|'.join(clocks.HOURS)}))\b(?:\s*(?P<half>{clocks.HALF}))?",
     re.I,
 )
-_NAMED = {"noon": 12, "midday": 12, "midnight": 0}
-_LATE = re.compile(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", re.I)
+_DIGITS = 15  # a longer numeral is none that a column holds
 
 
 @dataclass(frozen=True)
@@ -41,22 +40,23 @@ class Mention:
 def mentions(text: str) -> list[Mention]:
     """All of them in order; "ten" may be a number and a time."""
     question = Question(text)
-    dates = question.dates
+    dates = [said for said in question.dates if _is_date(said)]
     found = [
         Mention("date", d.value() or f"--{d.month:02}{f'-{d.day:02}' if d.day else ''}", d.start, d.end)
         for d in dates
-        if d.year or d.month
     ]
     free = text
-    for date in dates:
-        if date.month:  # a year alone may be a number
-            free = free[: date.start] + " " * (date.end - date.start) + free[date.end :]
+    for d in dates:
+        if d.month:  # a year alone may be a number
+            free = free[: d.start] + " " * (d.end - d.start) + free[d.end :]
     for match in _CLOCK.finditer(free):
-        if match["half"] or match["minute"] or not match["full"]:
-            found.append(Mention("time", _time(match), match.start(), match.end()))
+        value = clocks.time_of_day(match["named"] or match["hour"] or match["bare"], match["minute"], match["half"])
+        if value and (match["half"] or not match["bare"]):
+            found.append(Mention("time", value, match.start(), match.end()))
     found += [
         Mention("number", _plain(float(m["n"].replace(",", "")) * (1000 if m["k"] else 1)), m.start(), m.end())
         for m in _NUMBER.finditer(free)
+        if len(m["n"]) <= _DIGITS
     ]
     found += [Mention("number", str(_SPELT[m[0].lower()]), m.start(), m.end()) for m in _WORD.finditer(free)]
     hours = {m.start for m in found if m.kind == "time"}
@@ -67,25 +67,23 @@ def mentions(text: str) -> list[Mention]:
     return sorted(told, key=lambda one: (one.start, one.kind))
 
 
+def _is_date(said: DateMention) -> bool:
+    """Whether a calendar has it, in a leap year if it says no year: it has no 31 February."""
+    if not said.year and not said.month:
+        return False
+    try:
+        date(said.year or 2024, said.month or 1, said.day or 1)
+    except ValueError:
+        return False
+    return True
+
+
 def _operator(one: Mention, question: Question) -> str:
     if one.kind == "date":
-        date = next(date for date in question.dates if date.start == one.start)
-        operator = question.date_operator(date)
+        operator = question.date_operator(next(d for d in question.dates if d.start == one.start))
         return "" if operator == "=" else operator
     return next((c.op for c in question.comparisons if c.start <= one.start < c.end and c.op != "="), "")
 
 
-def _time(match: re.Match[str]) -> str:
-    said = match["hour"].lower()
-    if said in _NAMED:
-        return f"{_NAMED[said]:02}:00"
-    hour = (
-        int(re.split(r"[:.]", said)[0]) if match["minute"] else int(_HOURS.get(said, said if said.isdigit() else 0))
-    )
-    if match["half"] and _LATE.match(match["half"]) and hour < 12:
-        hour += 12
-    return f"{hour % 24:02}:{match['minute'] or '00'}"
-
-
 def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) else f"{value:g}"
+    return str(int(value)) if value.is_integer() else f"{value:.15g}"

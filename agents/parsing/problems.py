@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointwork.agents.parsing.encoder import Encoder, gelu, shipped
-from pointwork.agents.parsing.layout import MARKS
+from pointwork.agents.parsing.layout import MARKS, Pieces
 from pointwork.agents.readings.problem_text import Problem
 
 Array = npt.NDArray[np.float32]
@@ -75,9 +75,8 @@ class Laid:
     places: tuple[tuple[int, int], ...]
 
 
-def lay_out(text: str, found: Sequence[Number], encoder: Encoder) -> Laid:
+def lay_out(text: str, found: Sequence[Number], pieces: Pieces) -> Laid:
     """A problem as the encoder reads it."""
-    pieces = encoder.pieces
     ids, places = pieces.placed(text.encode("utf-8", "replace").decode())
     ids, places = ids[:_PIECES], places[:_PIECES]
     marks = [0] * (len(ids) + 2)
@@ -105,7 +104,7 @@ def deduced(text: str, encoder: Encoder | None = None) -> Deduced | None:
     if not 1 <= len(found) <= MOST:
         return None
     encoder = encoder or shipped()
-    laid = lay_out(text, found, encoder)
+    laid = lay_out(text, found, encoder.pieces)
     done = _searched(found, laid, encoder.see(laid.pieces, laid.marks), encoder.weights)
     chances: dict[float, float] = {}
     first: dict[float, str] = {}

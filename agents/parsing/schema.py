@@ -1,25 +1,19 @@
 """The tables of a folder as the parser sees them: columns with their kinds, cells, and the keys that join them."""
 
-import threading
-from collections import OrderedDict
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pointwork.text import tokenize
 from pointwork.tools.catalog import TableInfo, texts_of, years_of
-from pointwork.tools.duck import open_database
+from pointwork.tools.references import KEYS, ROWS, cells_of
 from pointwork.tools.table_info import Column, holds_times
-from pointwork.tools.table_loading import quote_name
 
 COLUMNS = 16  # of a table
-_ROWS = 20_000  # of a table whose cells are compared with those of others
 _HELD = 0.7  # of a column's values have to stand in another for it to refer to that
-_KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
 _KEPT = 32  # schemas in memory
-
-_lock = threading.Lock()
-_known: "OrderedDict[tuple[object, ...], Schema]" = OrderedDict()
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 
 
 @dataclass(frozen=True)
@@ -69,20 +63,15 @@ def schema_of(root: Path, tables: Sequence[TableInfo]) -> Schema:
     Raises:
         ToolError: a file is broken or gone.
     """
-    key = (root.resolve(), *(info.source for info in tables))
-    with _lock:
-        if key in _known:
-            _known.move_to_end(key)
-            return _known[key]
+    return _schema(root.resolve(), tuple(tables))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _schema(root: Path, tables: tuple[TableInfo, ...]) -> Schema:
     fields = tuple(
         _field(root, number, info, column) for number, info in enumerate(tables) for column in info.own[:COLUMNS]
     )
-    schema = Schema(tuple(tables), fields, tuple(_edges(root, tables, fields)))
-    with _lock:
-        _known[key] = schema
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
-    return schema
+    return Schema(tables, fields, tuple(_edges(root, tables, fields)))
 
 
 def _field(root: Path, number: int, info: TableInfo, column: Column) -> Field:
@@ -109,20 +98,16 @@ def _edges(root: Path, tables: Sequence[TableInfo], fields: Sequence[Field]) -> 
 
 
 def _cells(root: Path, info: TableInfo, field: Field) -> frozenset[str]:
-    if info.rows > _ROWS or field.kind not in ("text", "number"):
-        return frozenset()
     if field.kind == "text":
-        return frozenset(field.cells)
-    if not info.column(field.name).type.endswith("INT") and info.column(field.name).type != "INTEGER":
-        return frozenset()
-    name = quote_name(field.name)
-    sql = f"SELECT DISTINCT CAST({name} AS VARCHAR) FROM {quote_name(info.name)} WHERE {name} IS NOT NULL"  # noqa: S608
-    return frozenset(str(row[0]) for row in open_database(root, (info.source,)).query(sql, _ROWS).rows)
+        return frozenset(field.cells) if info.rows <= ROWS else frozenset()
+    column = info.column(field.name)
+    whole = field.kind == "number" and column.type in _WHOLE and info.rows <= ROWS
+    return cells_of(root, info, column) if whole else frozenset()
 
 
 def _called(field: Field, other: Field, tables: Sequence[TableInfo]) -> bool:
     """Numbers stand in many columns: the name has to say whose key it is."""
     words, key = set(tokenize(field.name, stop=False)), set(tokenize(other.name, stop=False))
-    whose = words - _KEYS
-    called = set(tokenize(tables[other.table].name, stop=False)) | key - _KEYS
-    return bool(whose and whose <= called) or (words == key and bool(words & _KEYS))
+    whose = words - KEYS
+    called = set(tokenize(tables[other.table].name, stop=False)) | key - KEYS
+    return bool(whose and whose <= called) or (words == key and bool(words & KEYS))

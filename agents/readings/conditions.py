@@ -4,11 +4,10 @@ import calendar
 import re
 from collections.abc import Callable, Sequence
 
-from pointwork.agents.readings import lexicon
+from pointwork.agents.readings import clocks, lexicon
 from pointwork.agents.readings.linking import ValueLink, is_key, name_stems, table_links, value_links
 from pointwork.agents.readings.question import DIGITS, DateMention
 from pointwork.agents.readings.view import View
-from pointwork.text import NUMBER_WORDS
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_info import holds_times
 
@@ -265,11 +264,10 @@ def _date_strength(view: View, column: Column) -> float:
     return max(view.links[column.name].values(), default=0.0)
 
 
-_HOURS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12}
 _CLOCK = re.compile(
     r"\b(?P<op>before|earlier\s+than|after|later\s+than|past|until|at)\s+"
-    rf"(?P<hour>noon|midday|midnight|\d{{1,2}}|{'|'.join(_HOURS)})(?::(?P<minute>\d\d))?"
-    r"(?:\s*(?P<half>[ap]\.?m\b|o['’]clock|in\s+the\s+(?:morning|afternoon|evening)|at\s+night)|"
+    rf"(?P<hour>\d{{1,2}}|{'|'.join([*clocks.NAMED, *clocks.HOURS])})(?::(?P<minute>\d\d))?"
+    rf"(?:\s*(?P<half>{clocks.HALF})|"
     r"(?=\s*(?:$|[.,;?!)]|\s(?:on|in|of)\b)))",
     re.I,
 )
@@ -283,16 +281,12 @@ def _take_times(view: View) -> None:
     for match in _CLOCK.finditer(view.question.text):
         if any(match.start("hour") < date.end and date.start < match.end() for date in view.question.dates):
             continue
-        hour = match["hour"].lower()
-        number = int(hour) if hour.isdigit() else {**_HOURS, "noon": 12, "midday": 12, "midnight": 0}[hour]
-        if re.match(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", match["half"] or "", re.I) and number < 12:
-            number += 12
-        if number > 23:
+        value = clocks.time_of_day(match["hour"], match["minute"], match["half"])
+        if not value:
             continue
         word = match["op"].lower()
         op = "<" if word.startswith(("before", "earlier")) else ">" if word != "at" and word != "until" else "="
         best = max(columns, key=lambda c: max(view.links[c.name].values(), default=0.0))
-        value = f"{number:02}:{match['minute'] or '00'}"
         view.conditions.append((best.name, "<=" if word == "until" else op, value))
         view.explain(view.links[best.name])
         view.clocks.append(match.span())

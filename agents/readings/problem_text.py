@@ -18,6 +18,7 @@ _WORD = re.compile(
     r"\$|€|£|%|(?<![\w-])(?<!\d:)(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?!\w|:\d)|[A-Za-z]+(?:['’][a-z]+)?|[?.;:,!]"
 )
 _NUMBER = re.compile(r"[\d,.]*\d")
+_DIGITS = 30  # a longer numeral is no quantity of anything
 _COUNTS = {"hundred": 100, "dozen": 12, "couple": 2, "pair": 2}
 _PARTS = {
     "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5,
@@ -118,6 +119,8 @@ class Problem:
         word, after = self.words[i], self.words[i + 1] if i + 1 < len(self.words) else ""
         if _NUMBER.fullmatch(word):
             plain = re.sub(r"^0+(?=\d)", "", word.replace(",", ""))
+            if len(plain) > _DIGITS:
+                return 0.0, "", "", 1
             if after in ("%", "percent"):
                 return float(plain) / 100, f"({plain} / 100)", "p", 2
             return float(plain), plain, "m" if i and self.words[i - 1] in _MONEY else "n", 1

@@ -21,6 +21,7 @@ from pointwork.agents.parsing.query import (
 )
 from pointwork.agents.parsing.schema import Field, Schema, schema_of
 from pointwork.agents.parsing.scoring import CELLS, FLAGS, NTH
+from pointwork.errors import ToolError
 from pointwork.tools.table_query import date_span
 from pointwork.training.recipes.querying import World, shuffled
 
@@ -117,7 +118,7 @@ def _label(sql: str, schema: Schema, layout: Layout) -> _Label:
     if form not in FORMS or parts.aggregate not in AGGREGATES:
         raise Other(form)
     label = _Label(Query(0, None))
-    conditions = [one for place in _conditions(parts, schema, layout, label) for one in [place]]
+    conditions = list(_conditions(parts, schema, layout, label))
     if form.startswith("pair"):
         conditions.sort(key=lambda one: one[0])
     extreme, group = parts.extreme, parts.group
@@ -287,7 +288,7 @@ def _spans(one: Field, layout: Layout) -> Iterator[_Span]:
             value = f"{year}{mention.value[1:]}" if year else mention.value
             try:
                 yield i, value, *date_span(value)
-            except ValueError:  # 29 February in another year
+            except ToolError:  # 29 February in another year
                 continue
 
 

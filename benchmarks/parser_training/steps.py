@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pointwork.agents.parsing.encoder import Encoder
+from pointwork.agents.parsing.layout import Pieces
 from pointwork.agents.parsing.problems import CONSTANTS, FORMS, MOST, OPERATIONS, STEPS, Number, lay_out, numbers
 
 Step = tuple[int, int, int]
@@ -30,12 +30,12 @@ class Solved:
     steps: list[Step]
 
 
-def solved(text: str, tree: Any, answer: float, encoder: Encoder) -> Solved:
+def solved(text: str, tree: Any, answer: float, pieces: Pieces) -> Solved:
     """A problem with its solution.
 
     Args:
         text: of the problem. tree: its solution, nested (operation, left, right) over numbers. answer: for a check.
-        encoder: whose pieces the text is read in.
+        pieces: that the text is read in.
 
     Raises:
         NoSteps: it can not be said in steps, or they come to something else.
@@ -48,17 +48,17 @@ def solved(text: str, tree: Any, answer: float, encoder: Encoder) -> Solved:
     whole = answer in (math.floor(value), math.ceil(value)) if math.isfinite(value) else False
     if len(steps) > STEPS or not (whole or abs(value - answer) < max(0.02, abs(answer) * 0.02)):
         raise NoSteps
-    laid = lay_out(text, found, encoder)
+    laid = lay_out(text, found, pieces)
     forms = [FORMS.index(one.form) for one in found]
     return Solved(list(laid.pieces), list(laid.marks), list(laid.places), forms, steps)
 
 
-def all_solved(rows: Iterable[tuple[str, Any, float]], encoder: Encoder) -> list[Solved]:
+def all_solved(rows: Iterable[tuple[str, Any, float]], pieces: Pieces) -> list[Solved]:
     """Those problems that can be said in steps."""
     found: list[Solved] = []
     for text, tree, answer in rows:
         try:
-            found.append(solved(text, tree, answer, encoder))
+            found.append(solved(text, tree, answer, pieces))
         except (NoSteps, RecursionError):
             continue
     return found

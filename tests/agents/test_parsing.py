@@ -1,6 +1,7 @@
 """The parser: what it knows of tables, what a query comes to as SQL, and what it makes of scores and questions."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,28 @@ def test_mentions(text: str, expected: set[tuple[str, str]]) -> None:
     assert expected <= {(one.kind, one.value) for one in mentions(text)}
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "value", "operator"),
+    [
+        ("whose pay is above 25", "number", "25", ">"),
+        ("at least 3 nights", "number", "3", ">="),
+        ("since 2020", "date", "2020", ">="),
+        ("in 2020", "date", "2020", ""),
+        ("more than 1234567.891", "number", "1234567.891", ">"),
+    ],
+)
+def test_a_mention_compares_as_its_words_say(text: str, kind: str, value: str, operator: str) -> None:
+    found = next(one for one in mentions(text) if one.kind == kind)
+
+    assert (found.value, found.operator) == (value, operator)
+
+
+def test_what_no_calendar_has_is_no_date_and_no_column_has_a_numeral_of_400_digits() -> None:
+    assert not [one for one in mentions("on 31 February 2024") if one.kind == "date"]
+    assert [one.value for one in mentions("on 29 February")] == ["--02-29"]
+    assert mentions("9" * 400) == []
+
+
 @given(st.lists(st.lists(st.floats(-3, 3, width=32), min_size=64, max_size=64), min_size=1, max_size=4))
 def test_stored_vectors_are_near_what_they_were(rows: list[list[float]]) -> None:
     vectors = np.array(rows, np.float32)
@@ -220,6 +243,50 @@ def test_queries_come_likeliest_first_and_are_refused_or_run(root: Path, schema:
         assert ";" not in sql
 
 
+def bound(layout: Layout, schema: Schema, column: str, share: float) -> tuple[Scores, Query]:
+    """Scores in which all that is open is whether the mention of one place, laid out twice, binds a column."""
+
+    def sure(size: int, place: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+        chances = np.full(size, 1e-9)
+        chances[place] = 1.0
+        return np.log(chances).astype(np.float32)
+
+    base = scores(layout, 0)
+    columns = [schema.fields[layout.items[i].place].name for i in base.columns]
+    width, table_of_loans = len(columns), table(schema, "loans")
+    link = np.full((len(base.mentions), width + 1), 1e-9)
+    link[:, 0], link[:, 1 + columns.index(column)] = 1 - share, share
+    made = replace(
+        base,
+        aggregate=sure(len(AGGREGATES), AGGREGATES.index("count")),
+        form=sure(len(FORMS), 0),
+        answer=sure(2, 1),
+        shown=sure(len(base.tables) + width, table_of_loans),
+        order=sure(width + 1, 0),
+        group=sure(width + 1, 0),
+        without=np.zeros(len(base.tables), np.float32),
+        flags=np.tile(sure(len(FLAGS), 0), (width, 1)),
+        cell=np.tile(sure(len(CELLS), 0), (len(base.cells), 1)),
+        link=np.log(link).astype(np.float32),
+        operator=np.tile(sure(len(OPERATORS), OPERATORS.index("=")), (len(base.mentions), 1)),
+    )
+    return made, Query(table_of_loans, None, "count")
+
+
+def test_mentions_of_one_place_are_bound_once_and_with_their_likelihood_together(schema: Schema) -> None:
+    layout = lay_out("How many loans since 2024?", schema, shipped().pieces)
+    assert [one.kind for one in layout.mentions] == ["date", "number"]
+    made, plain = bound(layout, schema, "lent_on", 0.4)
+    found = queries(layout, schema, made)
+
+    # .4 of each of two is .8 of the place, and that a year means nothing is a fifth as likely as it looks
+    since = Condition(place(schema, "loans", "lent_on"), ">=", "2024")
+    assert found[0].query.conditions == (since,)
+    assert found[0].chance == pytest.approx(0.8 / (0.8 + 0.2 * 0.2), rel=1e-2)
+    assert replace(found[1].query, joins=()) == plain
+    assert all(len(one.query.conditions) <= 1 for one in found)
+
+
 def test_a_long_question_to_wide_tables_is_cut(root: Path, schema: Schema) -> None:
     layout = lay_out("drill " * 500, schema, shipped().pieces)
 
@@ -228,7 +295,7 @@ def test_a_long_question_to_wide_tables_is_cut(root: Path, schema: Schema) -> No
 
 
 def test_odd_text_is_no_error(root: Path) -> None:
-    for text in ("", "?", "\ud800 lathe", "💡" * 50, "SELECT 1"):
+    for text in ("", "?", "\ud800 lathe", "💡" * 50, "SELECT 1", f"over {'9' * 400}", "since 31 February 2024"):
         parsed(text, root, catalog(root))
 
 

@@ -59,6 +59,6 @@ def test_what_has_another_form_is_left_out(lessons: Any) -> None:
     ],
 )
 def test_solutions_become_steps(lessons: Any, text: str, tree: Any, answer: float, steps: int) -> None:
-    assert len(lessons["steps"].solved(text, tree, answer, shipped()).steps) == steps
+    assert len(lessons["steps"].solved(text, tree, answer, shipped().pieces).steps) == steps
     with pytest.raises(lessons["steps"].NoSteps):
-        lessons["steps"].solved(text, ("+", 17.0, 4.5), 21.5, shipped())
+        lessons["steps"].solved(text, ("+", 17.0, 4.5), 21.5, shipped().pieces)
