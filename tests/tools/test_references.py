@@ -168,7 +168,7 @@ def test_a_table_that_is_too_large_is_not_compared(root: Path, monkeypatch: pyte
     def read(*_: object) -> frozenset[str]:
         raise AssertionError("its keys were read")
 
-    monkeypatch.setattr(references, "_ROWS", 2)
+    monkeypatch.setattr(references, "ROWS", 2)
     monkeypatch.setattr(references, "_cells", read)
     assert columns(root, "tours") == ["tour", "date", "guide", "seats"]
 
