@@ -169,7 +169,7 @@ def test_a_table_that_is_too_large_is_not_compared(root: Path, monkeypatch: pyte
         raise AssertionError("its keys were read")
 
     monkeypatch.setattr(references, "ROWS", 2)
-    monkeypatch.setattr(references, "_cells", read)
+    monkeypatch.setattr(references, "cells_of", read)
     assert columns(root, "tours") == ["tour", "date", "guide", "seats"]
 
 
