@@ -144,7 +144,7 @@ class _Writer:
         assert extreme is not None
         offset = f" OFFSET {extreme.nth - 1}" if extreme.nth > 1 else ""
         way = "DESC" if extreme.down else "ASC"
-        return f" ORDER BY {self._column(extreme.field)} {way} NULLS LAST LIMIT 1{offset}"
+        return f" ORDER BY {self._column(extreme.field)} {way} LIMIT 1{offset}"
 
     def _grouped(self) -> str:
         group = self.query.group

@@ -66,6 +66,11 @@ def test_the_pairs_are_taken_where_they_are_much_surer(monkeypatch: pytest.Monke
     assert computed("") is None
 
 
+def test_a_price_that_is_not_said_is_not_computed() -> None:
+    assert deduced("How much do 3 saws and 4 planes cost?") is not None
+    assert computed("How much do 3 saws and 4 planes cost?") is None
+
+
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=5), st.sampled_from(["left", "each", "in all"]))
 def test_expressions_come_to_their_value(given_: list[int], word: str) -> None:
     text = f"There are {' and '.join(map(str, given_))} apples. How many {word}?"
@@ -73,6 +78,7 @@ def test_expressions_come_to_their_value(given_: list[int], word: str) -> None:
 
     assert found is not None
     assert 0 <= found.chance <= 1
+    assert found.value >= 0
     assert found.value == pytest.approx(eval(found.expression), rel=1e-6, abs=1e-5)
     both = computed(text)
     assert both is None or both.score >= LEAST

@@ -13,6 +13,7 @@ from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.job import Job
 from pointwork.agents.loop import work
+from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.result import Result
 from pointwork.errors import AgentError
 from pointwork.models import ScriptedClient
@@ -130,8 +131,17 @@ def test_a_larger_model_is_asked_unless_the_reading_is_nearly_certain(tmp_path: 
 )
 def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str) -> None:
     (root / "bakers.csv").write_text(f"{BAKERS}Di Moss,2022-01-01,\n")
-    (root / "sales.csv").write_text(f"{SALES}July,Ann Reed,1,8.5\n")
     (root / "orders.csv").write_text("baker,day\nAnn Reed,2024-05-02\nAnn Reed,2024-05-09\nBo Lind,2024-05-03\n")
+    if why:
+        with pytest.raises(AgentError, match=why):
+            said_by_tables(root, task)
+    else:
+        assert said_by_tables(root, task) in ("7.5", "8, 8.5")
+
+
+def said_by_tables(root: Path, task: str) -> str:
+    """What the agent of tables answers without a model; Ann Reed bought at two prices."""
+    (root / "sales.csv").write_text(f"{SALES}July,Ann Reed,1,8.5\n")
     tables = next(agent for agent in builtin_agents() if agent.name == "tables")
     context = ToolContext(root=root)
 
@@ -140,11 +150,18 @@ def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str)
 
     with ScriptedClient([]) as client:
         job = Job(tables, "instant", task, "text", (), context, client.chat, call, lambda: "", 4, True)
-        if why:
-            with pytest.raises(AgentError, match=why):
-                asyncio.run(work(replace(job, sure=0.0)))
-        else:
-            assert asyncio.run(work(replace(job, sure=0.0))).text in ("7.5", "8, 8.5")
+        return asyncio.run(work(replace(job, sure=0.0))).text
+
+
+def test_a_query_of_the_parser_that_several_rows_fit_is_refused_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meant(*_: object) -> Parsed:
+        return Parsed("SELECT unit_price FROM sales WHERE baker = 'Ann Reed'", "unit_price", "", 0.97)
+
+    monkeypatch.setattr("pointwork.agents.tabling.parsed", meant)
+    with pytest.raises(AgentError, match="2 rows fit, each with a number"):
+        said_by_tables(root, "What is Ann Reed charged?")
 
 
 @pytest.mark.parametrize("task", ["What is 17% of 2340?", "How many days from 2024-02-01 to 2024-03-05?"])

@@ -102,6 +102,39 @@ def test_groups_and_what_nothing_refers_to(root: Path, schema: Schema) -> None:
     assert found(root, schema, never) == ["Plane"]
 
 
+def test_a_group_is_named_and_an_extreme_row_holds_a_value(root: Path, schema: Schema, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("garden,guide\nRose,\nHerb,\nFern,Ann\n", encoding="utf-8")
+    visits = schema_of(tmp_path, catalog(tmp_path))
+    guide = place(visits, "visits", "guide")
+    busiest = Query(0, guide, group=Group(guide, "count", None, down=True))
+    tools, price = table(schema, "tools"), place(schema, "tools", "price_eur")
+
+    assert found(tmp_path, visits, busiest) == ["Ann"]
+    for down, name in ((True, "Lathe"), (False, "Saw")):
+        query = Query(tools, place(schema, "tools", "name"), extreme=Extreme(price, down))
+        assert found(root, schema, query) == [name]
+
+
+def test_of_two_ways_between_tables_the_columns_that_join_decide(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("code,full_name\nP1,Ann\nP2,Bob\nP3,Cy\n", encoding="utf-8")
+    (tmp_path / "matches.csv").write_text("match,winner,loser\nM1,P1,P2\nM2,P3,P1\nM3,P2,P3\n", encoding="utf-8")
+    schema = schema_of(tmp_path, catalog(tmp_path))
+    code, match = place(schema, "people", "code"), place(schema, "matches", "match")
+    ann = Condition(place(schema, "people", "full_name"), "=", "Ann")
+    for column, expected in (("winner", ["M1"]), ("loser", ["M2"])):
+        joins = (place(schema, "matches", column), code)
+        query = Query(table(schema, "matches"), match, conditions=(ann,), joins=joins)
+        assert found(tmp_path, schema, query) == expected
+
+
+def test_numbers_join_only_where_a_name_says_so(tmp_path: Path) -> None:
+    (tmp_path / "boats.csv").write_text("id,name\n1,Otter\n2,Heron\n3,Teal\n", encoding="utf-8")
+    (tmp_path / "trips.csv").write_text("boat_id,guests\n1,2\n2,3\n2,1\n", encoding="utf-8")
+    schema = schema_of(tmp_path, catalog(tmp_path))
+
+    assert [(schema.fields[e.holds].name, schema.fields[e.key].name) for e in schema.edges] == [("boat_id", "id")]
+
+
 def test_pairs_shares_days_and_empty_cells(root: Path, schema: Schema) -> None:
     tools, price, name = table(schema, "tools"), place(schema, "tools", "price_eur"), place(schema, "tools", "name")
     two = (Condition(name, "=", "Saw"), Condition(name, "=", "Lathe"))
@@ -118,12 +151,15 @@ def test_pairs_shares_days_and_empty_cells(root: Path, schema: Schema) -> None:
 
 def test_parts_that_make_no_query_are_refused(schema: Schema) -> None:
     tools, name = table(schema, "tools"), place(schema, "tools", "name")
+    on = place(schema, "loans", "lent_on")
+    lent = schema.fields[on]
     for query in (
         Query(tools, name, "avg"),
         Query(tools, name, "max", extreme=Extreme(name, down=True)),
         Query(tools, None, "none"),
         Query(tools, name, form="pair -", conditions=(Condition(name, "=", "Saw"),)),
         Query(tools, None, "percent"),
+        Query(lent.table, None, "count", conditions=(Condition(on, "=", "2023-02-29"),)),
     ):
         with pytest.raises(NoQuery):
             sql_of(query, schema)
@@ -287,11 +323,25 @@ def test_mentions_of_one_place_are_bound_once_and_with_their_likelihood_together
     assert all(len(one.query.conditions) <= 1 for one in found)
 
 
+def test_what_nothing_refers_to_is_asked_for_where_it_is_likely_enough(schema: Schema) -> None:
+    layout = lay_out("Which tools were never lent?", schema, shipped().pieces)
+    made, _ = bound(layout, schema, "lent_on", 0.1)
+    for chance, expected in ((0.05, set[tuple[int, ...]]()), (0.2, {(table(schema, "loans"),)})):
+        without = np.zeros(len(made.tables), np.float32)
+        without[[layout.items[i].place for i in made.tables].index(table(schema, "loans"))] = chance
+        given_ = queries(layout, schema, replace(made, without=without))
+        assert {one.query.without for one in given_} == {(), *expected}
+
+
 def test_a_long_question_to_wide_tables_is_cut(root: Path, schema: Schema) -> None:
     layout = lay_out("drill " * 500, schema, shipped().pieces)
 
     assert len(layout.pieces) == len(layout.marks) <= PIECES + 40
     assert all(item.end <= len(layout.pieces) for item in layout.items)
+
+
+def test_what_the_tables_do_not_answer_is_not_read(root: Path) -> None:
+    assert parsed("What is the capital of France?", root, catalog(root)) is None
 
 
 def test_odd_text_is_no_error(root: Path) -> None:
