@@ -97,7 +97,8 @@ class Compact:
     def digest(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> Digest:
         start = quoting.preamble(list(items))
         pieces = self._pieces(question, items, resources)
-        packed = _packed(pieces, question.budget_tokens - quoting.cost(start))
+        least = question.thrift / question.budget_tokens
+        packed = _packed(pieces, question.budget_tokens - quoting.cost(start), least)
         if not packed:
             return Digest("", ())
         shown = tuple(piece.item.id for piece in pieces if piece in packed)
@@ -128,8 +129,13 @@ class _Offer:
     rate: float
 
 
-def _packed(pieces: Sequence[_Piece], left: int) -> list[_Piece]:
-    """The pieces that go into the text, with their sentences; ``left`` tokens are there for them."""
+def _packed(pieces: Sequence[_Piece], left: int, least: float = 0.0) -> list[_Piece]:
+    """The pieces that go into the text, with their sentences.
+
+    Args:
+        left: tokens that are there for them.
+        least: worth per token below which they are left over; the best sentence is shown all the same.
+    """
     said: set[tuple[str, ...]] = set()  # years, days, and days with speakers, that stand there already
     offers = {n: _offer(piece, said, left) for n, piece in enumerate(pieces)}
     while True:
@@ -139,6 +145,8 @@ def _packed(pieces: Sequence[_Piece], left: int) -> list[_Piece]:
         best = -max(there)[1]
         offer = offers[best]
         assert offer is not None
+        if said and offer.rate < least:
+            break
         piece = offer.piece
         if offer.cost <= left:
             first = not piece.kept

@@ -277,6 +277,7 @@ class Memory:
         run_id: str | None = None,
         subtask: str | None = None,
         now: float | None = None,
+        thrift: float = 0.0,
     ) -> Recall:
         """Find what helps to answer a question, best first.
 
@@ -289,13 +290,16 @@ class Memory:
             run_id: the run that asks, for the record of use.
             subtask: its subtask.
             now: from where "yesterday" is seen, epoch seconds; None is the clock's.
+            thrift: the text ends, whatever is left of the budget, where more of it would bring less than this
+                share of a piece of evidence for a whole budget. 0 fills it; with 0.5 questions that are easily
+                answered take less. Of no effect with summary at Low, which knows no likelihoods.
 
         Raises:
-            UsageError: an empty question, k or budget below 1, an unknown module or tier.
+            UsageError: an empty question, k or budget below 1, a negative thrift, an unknown module or tier.
             StoreError: the database could not be read.
         """
         started = clock.perf_counter()
-        asked = checked(question, k, budget_tokens, thread, now)
+        asked = checked(question, k, budget_tokens, thread, now, thrift)
         for name, value in (("run_id", run_id), ("subtask", subtask)):
             check_label(name, value, MAX_ID)
         from pointwork.memory.recalling import Work

@@ -11,6 +11,7 @@ found with a sentence encoder (``high``). What is not installed is an error that
 An implementation keeps no state between calls and may be called from several threads.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,7 @@ class Question:
         now: when, seconds since the epoch; "yesterday" is seen from here.
         held: ids of items that state what held at the time asked for: they come first.
         spare: how many items beyond k are looked at for them.
+        thrift: share of a piece of evidence that a whole budget of tokens has to bring, or they are left.
     """
 
     text: str
@@ -67,9 +69,12 @@ class Question:
     now: float
     held: tuple[str, ...] = ()
     spare: int = 0
+    thrift: float = 0.0
 
 
-def checked(text: str, k: int, budget_tokens: int, thread: str | None, now: float | None) -> Question:
+def checked(
+    text: str, k: int, budget_tokens: int, thread: str | None, now: float | None, thrift: float = 0.0
+) -> Question:
     """A question as ``Memory.recall`` takes it; ``now=None`` is the clock's.
 
     Raises:
@@ -80,11 +85,13 @@ def checked(text: str, k: int, budget_tokens: int, thread: str | None, now: floa
     for name, number in (("k", k), ("budget_tokens", budget_tokens)):
         if not isinstance(number, int) or number < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{name}={number!r} must be a whole number of at least 1")
+    if not isinstance(thrift, int | float) or not 0 <= thrift < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"thrift={thrift!r} must be a number from 0 on, such as 0.5")
     if thread is not None and not isinstance(thread, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"thread={thread!r} must be the name of a conversation")
     moment = to_epoch(now)
     moment = time.time() if moment is None else moment
-    return Question(text, tuple(tokenize(text)), k, budget_tokens, thread, moment)
+    return Question(text, tuple(tokenize(text)), k, budget_tokens, thread, moment, thrift=thrift)
 
 
 @dataclass(slots=True)

@@ -150,6 +150,21 @@ def summed(memory: Memory, question: str, budget: int, k: int = 20) -> list[str]
     return memory.recall(question, k=k, budget_tokens=budget).text.splitlines()[1:]
 
 
+def test_thrift_ends_a_text_where_more_would_bring_too_little() -> None:
+    memory = Memory()
+    for number in range(40):
+        memory.add(f"Ada went to the market on day {number} and bought a melon there.", speaker="Ada")
+    memory.add("Bob hid the wagon key under the blue pot.", speaker="Bob")
+    question = "Where did Bob hide the wagon key?"
+    texts = [memory.recall(question, k=20, budget_tokens=300, thrift=thrift) for thrift in (0, 0.5, 5, 1e9)]
+    sizes = [found.tokens for found in texts]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 2 * sizes[1]
+    assert all("under the blue pot" in found.text for found in texts)
+    assert [len(found.shown) for found in texts][-1] == 1
+    assert len({tuple(item.id for item in found.items) for found in texts}) == 1  # what is found is the same
+
+
 def test_what_pieces_share_is_said_once_and_never_of_another() -> None:
     memory = Memory()
     day = 1_683_504_000.0

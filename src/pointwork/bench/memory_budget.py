@@ -7,11 +7,13 @@ import numpy as np
 
 from pointwork.bench.memory_rows import Row, filled, held, plain_bm25, row_of
 from pointwork.bench.memory_sets import Question, Set
-from pointwork.memory import Entry
+from pointwork.memory import Entry, Recall
 from pointwork.text import count_tokens_estimate, sentences, tokenize
 
 BUDGETS = (250, 500, 1000, 2000)
 SAVED = 0.72  # of the tokens of the whole top 20: what was asked for
+THRIFT = 0.5
+_LEFT = 1.6  # how much larger a budget has to be with it for as many tokens to be shown: from dialogues 0-7
 _K = 40  # items that may be shown
 _NAMES = ("recall", "answering", "words", "tokens")
 
@@ -24,6 +26,7 @@ def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterat
     words. ``of_top_20`` is recall beside that of the whole top 20, ``saved`` tokens beside its plain lines.
     """
     systems = ("BM25, whole turns", "default, summary Low", "default")
+    thrifty = f"default, thrift {THRIFT:g}"
     full: list[list[float]] = []
     rows: dict[tuple[str, int], list[list[float]]] = {}
     target = round((1 - SAVED) * _plain_top(sets, limit, encoder))
@@ -44,9 +47,10 @@ def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterat
                 for system in systems[1:]:
                     tiers = {**top.tiers, "summary": "low"} if "Low" in system else top.tiers
                     recall = memory.recall(question.text, k=_K, budget_tokens=budget, now=one.now, tiers=tiers)
-                    sources = [item.source for item in recall.items if item.id in recall.shown]
-                    measured = seen(question, entries, sources, recall.text)
-                    rows.setdefault((system, budget), []).append([*measured, recall.tokens])
+                    rows.setdefault((system, budget), []).append(_shown(question, entries, recall))
+                room = round(_LEFT * budget)
+                recall = memory.recall(question.text, k=_K, budget_tokens=room, now=one.now, thrift=THRIFT)
+                rows.setdefault((thrifty, room), []).append(_shown(question, entries, recall))
     whole = np.mean(full, axis=0)
     for (system, budget), values in sorted(rows.items()):
         row = row_of("budget", system, f"{budget} tokens", _NAMES, values)
@@ -58,6 +62,11 @@ def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterat
     yield Row("budget", "top 20, whole", "plain lines", count, _whole(float(whole[0]), float(whole[2])))
     yield Row("budget", "top 20, whole", "Recall.text", count, _whole(float(whole[0]), float(whole[1])))
     yield Row("budget", "full dialogue", "everything", count, _whole(1.0, float(whole[3])))
+
+
+def _shown(question: Question, entries: dict[str, Entry], recall: Recall) -> list[float]:
+    sources = [item.source for item in recall.items if item.id in recall.shown]
+    return [*seen(question, entries, sources, recall.text), recall.tokens]
 
 
 def _whole(recall: float, tokens: float) -> dict[str, float]:
