@@ -178,6 +178,13 @@ def test_memory_round_trip(cli: Any) -> None:
     item = cli("memory", "add", "The gate opens at seven.", "--source", "note", "--json").json["id"]
     found = cli("memory", "recall", "When does the gate open?", "--json").json
     assert found["items"][0]["id"] == item
+    cli("memory", "add", "The heron eats fish at the gate.")
+    texts = [
+        cli("memory", "recall", "When does the gate open?", "--thrift", thrift, "--json").json["text"]
+        for thrift in ("0", "1e9")
+    ]
+    assert [text.count("gate") for text in texts] == [2, 1]
+    cli("memory", "delete", "--source", "cli", "--json")
     assert cli("memory", "read", item).out == "The gate opens at seven.\n"
     assert "gate" in cli("memory", "list").out
     assert cli("memory", "delete", "--source", "note", "--json").json == {"deleted": 1}

@@ -61,9 +61,7 @@ def recall(
     k: Annotated[int, typer.Option(min=1, help="Most items.")] = 10,
     budget_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of text.")] = 800,
     thread: Annotated[str | None, typer.Option(help="Prefer this conversation.")] = None,
-    thrift: Annotated[
-        float, typer.Option(min=0, help="Of a piece of evidence, for a whole budget; less: end.")
-    ] = 0,
+    thrift: Annotated[float, typer.Option(min=0, help="Leave tokens that bring little: try 0.5.")] = 0,
     json: Json = False,
 ) -> None:
     """Recall what fits a question, best first."""
