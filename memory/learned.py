@@ -1,13 +1,15 @@
 """A tier policy that learns from outcomes which tiers a question deserves.
 
-For each choice of tiers (an *arm*) a ridge regression from what is known before recall (the question's words and
-kind, how much there is to search) to the quality that recall reached, and the mean of what it cost. Chosen is the
-arm of the best predicted quality minus ``price`` times its cost, among those that can work here. What is known
-before recall is the question, the budget, and a glance at what its words find (``policy.Glance``): whether Low
-would do shows there more than in the question. Trained offline, from rows of (request, arm,
-quality, seconds) such as the ledger of use gives; it goes live only if ``gate`` says so: on later rows, the
-paired difference to the static policy must be positive at a one-sided 99 % bootstrap bound, as the router's
-versions must.
+The choices of tiers (*arms*) stand in the order of what they cost. For each and the one before it a ridge
+regression from what is known before recall (the question's words and kind, how much there is to search) to what
+the dearer one adds to the quality that recall reaches, its strength chosen by leaving one question out (PRESS;
+Allen 1974). So where nothing tells which questions gain from a step, the step is weighed by its mean gain, and
+choices that can be told from each other are not spoilt by the noise of those that can not. Chosen is the arm of
+the best sum of gains minus ``price`` times its mean cost, among those that can work here. What is known before
+recall is the question, the budget, and a glance at what its words find (``policy.Glance``): whether Low would do
+shows there more than in the question. Trained offline, from questions that were asked at all arms; it goes live
+only if ``gate`` says so: on later questions, the paired difference to the static policy must be positive at a
+one-sided 99 % bootstrap bound, as the router's versions must.
 """
 
 import re
@@ -30,8 +32,8 @@ ARMS: Mapping[str, Mapping[str, str]] = {
     "high": {"filter": "high", "entity": "mid", "temporal": "mid", "topic": "high", "summary": "mid"},
 }
 _KINDS = ("when", "where", "who", "what", "how", "why", "which", "would", "did", "and", "same")
-_LAMBDA = 3.0
-LEAST = 100  # rows of an arm; with fewer there is nothing to learn from
+_RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e5)  # the last leaves nothing but the mean
+LEAST = 100  # questions asked at an arm; with fewer there is nothing to learn from
 
 
 def usable(available: Mapping[Module, Sequence[str]]) -> tuple[str, ...]:
@@ -43,64 +45,80 @@ def usable(available: Mapping[Module, Sequence[str]]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a recall with an arm was worth: ``quality`` 0 to 1, ``seconds`` of work."""
+class Measured:
+    """A question with what each arm found of its answer (0 to 1), and its seconds of processor time."""
 
     request: TierRequest
-    arm: str
-    quality: float
-    seconds: float
+    quality: Mapping[str, float]
+    seconds: Mapping[str, float]
 
 
 class LearnedTiers:
     """See the module.
 
     Args:
-        weights: arm -> the regression's weights.
+        gains: arm -> weights of what it adds to the arm before it, shape (CONTEXT,), the cheapest arm first.
         seconds: arm -> mean seconds.
         price: of a second, in quality.
     """
 
     def __init__(
-        self, weights: Mapping[str, NDArray[np.float64]], seconds: Mapping[str, float], price: float
+        self, gains: Mapping[str, NDArray[np.float64]], seconds: Mapping[str, float], price: float
     ) -> None:
-        self._weights = dict(weights)
+        self._gains = dict(gains)
         self._seconds = dict(seconds)
         self.price = price
 
     @classmethod
-    def trained(cls, rows: Sequence[Outcome], price: float) -> "LearnedTiers":
-        """Learn from outcomes; arms with too few are never chosen.
+    def trained(cls, rows: Sequence[Measured], price: float) -> "LearnedTiers":
+        """Learn from questions that were asked at several arms; arms with too few are never chosen.
 
         Raises:
             UsageError: no arm has enough.
         """
-        weights: dict[str, NDArray[np.float64]] = {}
+        gains: dict[str, NDArray[np.float64]] = {}
         seconds: dict[str, float] = {}
+        contexts = np.array([context(row.request) for row in rows]).reshape(len(rows), CONTEXT)
         for arm in ARMS:
-            some = [row for row in rows if row.arm == arm]
-            if len(some) < LEAST:
+            before = next(reversed(gains), None)
+            both = [n for n, row in enumerate(rows) if arm in row.quality and (not before or before in row.quality)]
+            if len(both) < LEAST:
                 continue
-            x = np.array([context(row.request) for row in some])
-            y = np.array([row.quality for row in some])
-            penalty = _LAMBDA * np.eye(x.shape[1])
-            penalty[0, 0] = 1e-6  # the mean is not shrunk
-            weights[arm] = np.linalg.solve(x.T @ x + penalty, x.T @ y).astype(np.float64)
-            seconds[arm] = float(np.mean([row.seconds for row in some]))
-        if not weights:
+            added = [rows[n].quality[arm] - (rows[n].quality[before] if before else 0.0) for n in both]
+            gains[arm] = _ridge(contexts[both], np.array(added))
+            seconds[arm] = float(np.mean([rows[n].seconds[arm] for n in both]))
+        if not gains:
             raise UsageError(
-                f"a tier policy needs at least {LEAST} outcomes of an arm; there are {len(rows)} in all"
+                f"a tier policy needs at least {LEAST} questions asked at an arm; there are {len(rows)} in all"
             )
-        return cls(weights, seconds, price)
+        return cls(gains, seconds, price)
 
     def arm(self, request: TierRequest) -> str:
         """The arm for a request."""
         x = context(request)
-        worth = {arm: float(w @ x) - self.price * self._seconds[arm] for arm, w in self._weights.items()}
+        worth: dict[str, float] = {}
+        quality = 0.0
+        for arm, weights in self._gains.items():
+            quality += float(weights @ x)
+            worth[arm] = quality - self.price * self._seconds[arm]
         return _best(worth, request)
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return ARMS[self.arm(request)]
+
+
+def _ridge(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ridge, of those in ``_RIDGES``, that foretells each row best from all others; x: (rows, inputs)."""
+    found: list[tuple[float, NDArray[np.float64]]] = []
+    for strength in _RIDGES:
+        penalty = strength * np.eye(x.shape[1])
+        penalty[0, 0] = 1e-6  # the mean is not shrunk
+        projection = np.linalg.solve(x.T @ x + penalty, x.T)
+        weights = (projection @ y).astype(np.float64)
+        leverage = np.asarray((x * projection.T).sum(axis=1), np.float64)
+        left_out = (y - x @ weights) / (1 - leverage)
+        found.append((float(np.mean(left_out**2)), weights))
+    return min(found, key=lambda one: one[0])[1]
 
 
 class NetworkTiers:

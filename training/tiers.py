@@ -17,8 +17,8 @@ from sqlalchemy import insert, select, update
 
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, LEAST, NetworkTiers, context, gate, usable
-from pointwork.memory.policy import DEFAULT, ROLE, TierRequest
+from pointwork.memory.learned import ARMS, LEAST, Measured, NetworkTiers, context, gate, usable
+from pointwork.memory.policy import DEFAULT, ROLE
 from pointwork.store import Store, new_id
 from pointwork.store.tables import memory_usage, models, runs
 from pointwork.training.policies import Array, Lessons, Recipe, train_policy
@@ -35,15 +35,6 @@ class Labelled:
     question: str
     ids: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A question with what each arm found of its answer (0 to 1), and its seconds of processor time."""
-
-    request: TierRequest
-    quality: dict[str, float]
-    seconds: dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from pointwork.bench.memory_tiers import frontier
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, CONTEXT, LearnedTiers, NetworkTiers, Outcome, gate, usable
+from pointwork.memory.learned import ARMS, CONTEXT, LearnedTiers, Measured, NetworkTiers, gate, usable
 from pointwork.memory.modules import MODULES, Module, Tier, available_tiers
 from pointwork.memory.policy import Glance, TierRequest
 
@@ -18,15 +18,15 @@ def request(question: str) -> TierRequest:
     return TierRequest(question, 10, 800, None, available_tiers(), 500)
 
 
-def outcomes(count: int, seed: int = 0) -> list[Outcome]:
+def outcomes(count: int, seed: int = 0) -> list[Measured]:
     """A world in which only questions with "why" gain from Mid."""
     chance = random.Random(seed)
-    rows: list[Outcome] = []
+    rows: list[Measured] = []
     for number in range(count):
         why = number % 2 == 0
         asked = request("Why did Ada leave the harbour?" if why else "When did Ada leave the harbour?")
-        rows.append(Outcome(asked, "low", 0.4 if why else 0.8 + chance.gauss(0, 0.05), 0.002))
-        rows.append(Outcome(asked, "mid", 0.8 + chance.gauss(0, 0.05), 0.02))
+        quality = {"low": 0.4 if why else 0.8 + chance.gauss(0, 0.05), "mid": 0.8 + chance.gauss(0, 0.05)}
+        rows.append(Measured(asked, quality, {"low": 0.002, "mid": 0.02}))
     return rows
 
 
@@ -51,11 +51,11 @@ def glancing(best: float) -> TierRequest:
 
 def test_a_glance_at_what_the_words_find_decides_where_the_question_can_not() -> None:
     """The same words ask for what Low finds and for what it does not."""
-    rows: list[Outcome] = []
+    rows: list[Measured] = []
     for number in range(300):
         sure = number % 2 == 0
-        rows.append(Outcome(glancing(0.9 if sure else 0.2), "low", 0.9 if sure else 0.3, 0.002))
-        rows.append(Outcome(glancing(0.9 if sure else 0.2), "mid", 0.9, 0.02))
+        quality = {"low": 0.9 if sure else 0.3, "mid": 0.9}
+        rows.append(Measured(glancing(0.9 if sure else 0.2), quality, {"low": 0.002, "mid": 0.02}))
     policy = LearnedTiers.trained(rows, price=4.0)
     assert [policy.arm(glancing(best)) for best in (0.9, 0.2)] == ["low", "mid"]
 
@@ -78,7 +78,7 @@ def test_a_glance_tells_how_sure_the_words_are() -> None:
 def test_only_arms_that_can_work_here_are_chosen() -> None:
     """What was trained where there is a sentence encoder works where there is none."""
     there: dict[Module, tuple[Tier, ...]] = {module: ("low", "mid", "high") for module in MODULES}
-    rows = [Outcome(request("Why?"), arm, quality, 0.01) for arm, quality in QUALITY.items() for _ in range(120)]
+    rows = [Measured(request("Why?"), QUALITY, dict.fromkeys(QUALITY, 0.01))] * 120
     policy = LearnedTiers.trained(rows, price=1.0)
     assert policy.arm(replace(request("Why?"), available=there)) == "high"
     without: dict[Module, tuple[Tier, ...]] = {module: ("low", "mid") for module in MODULES}
@@ -87,6 +87,30 @@ def test_only_arms_that_can_work_here_are_chosen() -> None:
 
 
 QUALITY = {"low": 0.2, "mid without topic": 0.4, "mid": 0.6, "high": 0.8}
+
+
+def test_a_step_that_nothing_foretells_is_taken_by_its_mean_and_spoils_no_other() -> None:
+    """What topic adds is chance; whether more than Low is needed shows in the question."""
+    chance = random.Random(3)
+    rows: list[Measured] = []
+    for number in range(240):
+        why = number % 2 == 0
+        low, without = (0.2 if why else 0.7), 0.7
+        quality = {"low": low, "mid without topic": without, "mid": without + chance.choice((-0.3, 0.32))}
+        who = ("Ada", "Bo", "Cy", "Di")[number % 4]
+        asked = request(f"{'Why' if why else 'When'} did {who} {'go ' * (number % 7)}out?")
+        rows.append(Measured(asked, quality, dict(zip(quality, (0.002, 0.006, 0.02), strict=True))))
+    policy = LearnedTiers.trained(rows, price=4.0)
+    chosen = [policy.arm(row.request) for row in rows]
+    assert chosen == ["mid without topic" if n % 2 == 0 else "low" for n in range(len(rows))]
+
+
+def test_an_arm_that_few_were_asked_at_is_never_chosen() -> None:
+    few = [Measured(request("Why?"), QUALITY, dict.fromkeys(QUALITY, 0.01))] * 50
+    low = {"low": 0.2, "mid": 0.6}
+    many = [Measured(request("Why?"), low, dict.fromkeys(low, 0.01))] * 100
+    policy = LearnedTiers.trained(few + many, price=1.0)
+    assert policy.arm(request("Why?")) == "mid"  # not High, though it found more
 
 
 def test_a_network_of_another_version_is_not_used() -> None:
@@ -110,7 +134,7 @@ def test_the_frontier_of_fixed_choices() -> None:
 
 
 def test_it_does_not_learn_from_nothing() -> None:
-    with pytest.raises(UsageError, match="at least 100 outcomes"):
+    with pytest.raises(UsageError, match="at least 100 questions"):
         LearnedTiers.trained(outcomes(40), price=1.0)
 
 

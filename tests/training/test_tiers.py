@@ -8,13 +8,13 @@ import pytest
 
 from pointwork.errors import UsageError
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, NetworkTiers, usable
+from pointwork.memory.learned import ARMS, Measured, NetworkTiers, usable
 from pointwork.memory.modules import available_tiers
 from pointwork.memory.policy import TierRequest
 from pointwork.store import Store, tables
 from pointwork.training import tiers
 from pointwork.training.policies import Recipe
-from pointwork.training.tiers import Labelled, Measured, labelled, measure, promote_tiers, questions_of, train_tiers
+from pointwork.training.tiers import Labelled, labelled, measure, promote_tiers, questions_of, train_tiers
 
 QUICK = Recipe(networks=1, hidden=16, epochs=40, patience=40, rate=1e-2, dropout=0.0)
 

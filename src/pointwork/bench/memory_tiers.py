@@ -12,11 +12,11 @@ from pointwork.bench.memory_rows import Row, filled
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Set, hotpot, locomo
 from pointwork.extras import available
 from pointwork.memory import Memory
-from pointwork.memory.learned import ARMS, LearnedTiers, NetworkTiers, Outcome, context, gate, usable
+from pointwork.memory.learned import ARMS, LearnedTiers, Measured, NetworkTiers, context, gate, usable
 from pointwork.memory.policy import TierRequest
 
 SEEDS = 5
-PRICES = (1.0, 4.0, 16.0)  # for the curve; the gate and the network go by the one below
+PRICES = (1.0, 4.0, 16.0, 24.0, 32.0)  # for the curve; the gate and the network go by the one below
 PRICE = 4.0  # quality that a second of processor time is worth: 10 ms are .04 of recall@10
 
 
@@ -44,10 +44,10 @@ def measure(data: Path, limit: int | None = None) -> Iterator[Row]:
     for price in PRICES:
         for seed in range(SEEDS):
             some = random.Random(seed).sample(seen, len(seen) * 4 // 5)
-            rows = [Outcome(q.request, arm, q.quality[arm], q.seconds[arm]) for q in some for arm in arms]
+            rows = [Measured(q.request, q.quality, q.seconds) for q in some]
             policies: dict[str, LearnedTiers | NetworkTiers] = {"learned": LearnedTiers.trained(rows, price)}
             if price == PRICE and available("torch"):
-                policies["network"] = _network(some, seed)
+                policies["network"] = _network(rows, seed)
             for name, policy in policies.items():
                 yield _learned(f"{name}, price {price:g}, seed {seed}", new, policy, list(fixed.values()), live)
 
@@ -87,12 +87,12 @@ def frontier(points: Sequence[tuple[float, float]], cost: float) -> float:
     return best
 
 
-def _network(some: Sequence[Asked], seed: int) -> NetworkTiers:
+def _network(rows: Sequence[Measured], seed: int) -> NetworkTiers:
     """As ``pointwork train tiers`` makes it."""
     from pointwork.training.policies import Recipe
-    from pointwork.training.tiers import Measured, train_tiers
+    from pointwork.training.tiers import train_tiers
 
-    return train_tiers([Measured(q.request, q.quality, q.seconds) for q in some], PRICE, Recipe(seed=seed))
+    return train_tiers(rows, PRICE, Recipe(seed=seed))
 
 
 def _asked(one: Set, questions: Sequence[object]) -> list[Asked]:
