@@ -91,7 +91,7 @@ def _typed(text: str, answer_type: str) -> tuple[bool, str]:
 
 def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:
     """Numbers that went into the successful calls come from the question or from what was known, and not from one
-    number of the question alone where it has several.
+    number of the question alone where it has several, nor without one of an earlier answer that it holds.
     """
     # what a tool computed holds the call's own numbers, so it vouches for none
     seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
@@ -108,6 +108,10 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     strange = _numbers(" ".join(str(value) for arguments in plain for value in arguments.values())) - known
     if strange:
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
+    handed = [text for source, text in facts if source.startswith("answer:") and text.strip() in question]
+    left = [text for text in handed if (its := _numbers(text)) and not (_shares(its) | its) & used]
+    if attempt.computed and left:
+        return Check("arguments", False, f"the call leaves out {left[0].strip()[:40]!r}, an earlier step's answer")
     taken = {number for number in asked if (_shares({number}) | {number}) & used}
     if attempt.computed and not seen and len(asked) > 1 and len(taken) < 2:
         return Check("arguments", False, f"of the question's numbers the call uses {', '.join(taken) or 'none'}")

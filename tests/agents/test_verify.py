@@ -47,6 +47,27 @@ def test_numbers_in_a_call_come_from_the_question() -> None:
     assert failed(made_up, "How many are two dozen?") == ["arguments"]
 
 
+@pytest.mark.parametrize(
+    ("question", "handed", "expression", "passes"),
+    [
+        ("1/4 of 2024-06-17", "2024-06-17", "4 + 1", False),
+        ("2024-06-17 + 3 days", "2024-06-17", "2024-06-17 + 3 days", True),
+        ("what is 80 less 15 %?", "15 %", "80 * (1 - 0.15)", True),
+        ("what is 80 less 15 %?", "15 %", "80 - 3", False),
+        ("3 times 12.5 kg", "12.5 kg", "3 * 12.5 kg", True),
+        ("3 days at the wage of Ann Reed", "Ann Reed", "3 * 3", True),
+        ("3 * 4", "5 apples", "3 * 4", True),
+    ],
+)
+def test_what_an_earlier_step_answered_goes_into_the_call(
+    question: str, handed: str, expression: str, passes: bool
+) -> None:
+    attempt = Attempt("7", [("file:a", question + " 3")], [("calculate", {"expression": expression}, None)], True)
+    facts = [("answer:s1", handed)]
+    checks = check_answer(attempt, question=question, answer_type="text", facts=facts, needs_evidence=False)
+    assert {check.name: check.passed for check in checks}["arguments"] is passes
+
+
 def test_a_call_that_only_failed_does_not_count() -> None:
     assert failed(Attempt("5", [], [("calculate", {"expression": "("}, "not an expression")])) == ["tool"]
 
