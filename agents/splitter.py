@@ -69,6 +69,16 @@ _BACK_VALUE = re.compile(
     rf"\b(?:it|he|she|they|them|{_ALONE}|{_THAT_ONE}|the\s+(?:result|answer|number|value|outcome)|(?:that|this)\s+{_FOUND})\b",
     re.IGNORECASE,
 )
+# "Who has the most loans, and how many of theirs are open?": of that one's loans.
+_WHOSE_OF = re.compile(
+    rf"(?<=\bof\s)(?:theirs|hers|his|its|those|these|them|{_THAT_ONE}['’]s)(?=\s+(?:is|are|was|were|has|have|had|did|do)\b)",
+    re.IGNORECASE,
+)
+_MOST_OF = re.compile(
+    r"\b(?:most|fewest|least)\s+([a-z][a-z -]*?)"
+    r"(?=\s+(?:in|on|at|of|from|to|since|for|with|by|between|during)\b|\W*$)",
+    re.IGNORECASE,
+)
 # What says only how to answer: "Give the number." It is no step.
 _SHAPE = re.compile(
     r"(?:^|(?<=[.?!;,])\s+)(?:and\s+)?(?:please\s+)?(?:answer|reply|respond)\s+(?:only\s+|just\s+)?(?:with|in)\b[^.?!]*[.?!]?\s*$|"
@@ -100,6 +110,8 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
         text, needs = part, ()
         if number > 1 and _VALUE_ASKED.match(parts[number - 2]) and (name := _named(parts[number - 2])):
             part = text = _PERSONAL.sub(name, part, count=1)  # the answer is a value, so "she" is whom it was about
+        if number > 1 and (of := _MOST_OF.search(parts[number - 2])):
+            part = text = _WHOSE_OF.sub(f"that one's {of[1]}", part, count=1)
         if number > 1 and _BACK.search(part):
             needs = (f"s{number - 1}",)
             # the first reference takes the value; a second one would repeat it

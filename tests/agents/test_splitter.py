@@ -80,3 +80,25 @@ def test_whatever_comes_there_is_a_plan_that_loses_no_number(task: str) -> None:
     # list numbers are structure, not content
     kept = set(re.findall(r"\d{3,}", " ".join(subtask.text for subtask in subtasks)))
     assert set(re.findall(r"\d{3,}", task)) <= kept
+
+
+@pytest.mark.parametrize(
+    ("task", "second"),
+    [
+        (
+            "Who took out the most library loans, and how many of that person's are still open?",
+            "how many of {s1}'s library loans are still open?",
+        ),
+        ("Which shelf has the most tools, and how many of them are red?", "how many of {s1}'s tools are red?"),
+        (
+            "Which customer placed the fewest orders in May? How many of theirs were shipped?",
+            "How many of {s1}'s orders were shipped?",
+        ),
+    ],
+)
+def test_of_whoever_has_most_the_things_counted_are_named(task: str, second: str) -> None:
+    assert split(task)[1].text == second
+
+
+def test_of_things_found_them_are_the_things() -> None:
+    assert split("Which tools cost over 50, and how many of them are red?")[1].text == "how many of {s1} are red?"
