@@ -22,6 +22,9 @@ _LITERAL = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
 _HOW_MANY = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 
+# Tools that compute with what they are given: an earlier answer that a step speaks of has to go into them.
+_COMPUTES = frozenset({"calculate", "convert", "date_math"})
+
 # Arguments that are a program, or what it is tested with.
 _PROGRAM = frozenset({"code", "cases"})
 
@@ -110,7 +113,7 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
     handed = [text for source, text in facts if source.startswith("answer:") and text.strip() in question]
     left = [text for text in handed if (its := _numbers(text)) and not (_shares(its) | its) & used]
-    if attempt.computed and left:
+    if attempt.computed and left and any(tool in _COMPUTES for tool, _, error in attempt.calls if error is None):
         return Check("arguments", False, f"the call leaves out {left[0].strip()[:40]!r}, an earlier step's answer")
     taken = {number for number in asked if (_shares({number}) | {number}) & used}
     if attempt.computed and not seen and len(asked) > 1 and len(taken) < 2:

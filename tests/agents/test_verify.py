@@ -66,6 +66,9 @@ def test_what_an_earlier_step_answered_goes_into_the_call(
     facts = [("answer:s1", handed)]
     checks = check_answer(attempt, question=question, answer_type="text", facts=facts, needs_evidence=False)
     assert {check.name: check.passed for check in checks}["arguments"] is passes
+    attempt.calls = [("note", {"text": "the gate again"}, None)]  # whoever only writes down may say it otherwise
+    checks = check_answer(attempt, question=question, answer_type="text", facts=facts, needs_evidence=False)
+    assert "earlier" not in {check.name: check.why for check in checks}["arguments"]
 
 
 def test_a_call_that_only_failed_does_not_count() -> None:
