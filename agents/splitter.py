@@ -71,7 +71,8 @@ _BACK_VALUE = re.compile(
 )
 # "Who has the most loans, and how many of theirs are open?": of that one's loans.
 _WHOSE_OF = re.compile(
-    rf"(?<=\bof\s)(?:theirs|hers|his|its|those|these|them|{_THAT_ONE}['’]s)(?=\s+(?:is|are|was|were|has|have|had|did|do)\b)",
+    rf"(?<=\bof\s)(?:(?:theirs|hers|them)\b|(?:his|its|those|these|{_THAT_ONE}['’]s)"
+    r"(?=\s+(?:is|are|was|were|has|have|had|did|do)\b))",
     re.IGNORECASE,
 )
 _MOST_OF = re.compile(

@@ -9,6 +9,7 @@ NAMED = {"noon": 12, "midday": 12, "midnight": 0}
 HALF = r"[ap]\.?m\b|o['’]clock|in\s+the\s+(?:morning|afternoon|evening)|at\s+night"
 """What says which half of the day is meant, or that it is a time at all."""
 
+_MIDNIGHT = re.compile(r"a|at\s+night", re.I)  # of twelve
 _LATE = re.compile(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", re.I)
 
 
@@ -16,6 +17,8 @@ def time_of_day(hour: str, minute: str | None, half: str | None) -> str:
     """``14:30``, from an hour in digits or words; empty if no day has so many."""
     said = hour.lower()
     number = int(said) if said.isdigit() else {**HOURS, **NAMED}[said]
-    if half and _LATE.match(half) and number < 12:
+    if half and number == 12 and _MIDNIGHT.match(half):
+        number = 0
+    elif half and _LATE.match(half) and number < 12:
         number += 12
     return f"{number:02}:{minute or '00'}" if number < 24 else ""

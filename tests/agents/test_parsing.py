@@ -180,6 +180,8 @@ def test_what_stands_in_a_cell_can_not_leave_its_quotes(root: Path, schema: Sche
         ("more than 1,250.50 since May 2024", {("number", "1250.5"), ("date", "2024-05")}),
         ("before ten in the morning on 3 March", {("time", "10:00"), ("number", "10"), ("date", "--03-03")}),
         ("after 14:30", {("time", "14:30"), ("number", "14"), ("number", "30")}),
+        ("until 12 am", {("time", "00:00")}),
+        ("at twelve at night, not 12 pm", {("time", "00:00"), ("time", "12:00")}),
         ("a dozen at noon", {("number", "12"), ("time", "12:00")}),
     ],
 )

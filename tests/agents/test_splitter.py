@@ -89,7 +89,8 @@ def test_whatever_comes_there_is_a_plan_that_loses_no_number(task: str) -> None:
             "Who took out the most library loans, and how many of that person's are still open?",
             "how many of {s1}'s library loans are still open?",
         ),
-        ("Which shelf has the most tools, and how many of them are red?", "how many of {s1}'s tools are red?"),
+        ("Which shelf has the most tools, and how many of them cost less?", "how many of {s1}'s tools cost less?"),
+        ("Who has the most boats, and how many of those boats are red?", "how many of those boats are red?"),
         (
             "Which customer placed the fewest orders in May? How many of theirs were shipped?",
             "How many of {s1}'s orders were shipped?",
