@@ -45,9 +45,7 @@ _BATCH = 5000  # rows per statement; databases limit the number of parameters
 
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 
-# what every recall asks, made once
-_BY_SERIAL = select(table).where(table.c.serial.in_(bindparam("serials", expanding=True)), table.c.layer != DELETED)
-_CHANGES = (
+_CHANGES = (  # what every recall asks, made once
     select(table).where(table.c.serial > bindparam("after")).order_by(table.c.serial).limit(bindparam("limit"))
 )
 
@@ -124,6 +122,7 @@ class Episodic:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._by_serial = select(table).where(store.among(table.c.serial, "serials"), table.c.layer != DELETED)
 
     def add(self, entries: Iterable[Entry]) -> list[str]:
         """Store entries, all or none, in one transaction.
@@ -184,7 +183,7 @@ class Episodic:
         found: dict[int, Row] = {}
         for at in range(0, len(serials), _BATCH):
             given = {"serials": serials[at : at + _BATCH]}
-            found.update((row["serial"], row) for row in self._store.rows(_BY_SERIAL, given))
+            found.update((row["serial"], row) for row in self._store.rows(self._by_serial, given))
         return found
 
     def changes(self, after: int, limit: int = _BATCH) -> list[Row]:

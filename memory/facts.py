@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, or_, select
+from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from pointwork.errors import UsageError
 from pointwork.memory.dates import to_epoch
@@ -33,13 +33,6 @@ RANK = {"user": 2, "agent": 1, "tool": 0, "web": 0}
 _LONGEST = 500  # characters of a subject, relation or value
 _BATCH = 400  # rows of a query with a list in it; databases limit the number of parameters
 _FOUND = 500  # statements that are looked at for one question
-_ASKED: BindParameter[Any] = bindparam("asked", expanding=True)
-_NEAR = (  # what every recall asks, made once
-    select(facts.c.key, facts.c.subject, facts.c.relation)
-    .where(or_(facts.c.head.in_(_ASKED), facts.c.tail.in_(_ASKED)))
-    .distinct()
-    .limit(_FOUND)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +71,9 @@ class Facts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        asked = (store.among(column, "asked") for column in (facts.c.head, facts.c.tail))
+        near = select(facts.c.key, facts.c.subject, facts.c.relation).where(or_(*asked))
+        self._near = near.distinct().limit(_FOUND)  # what every recall asks, made once
 
     def add(
         self,
@@ -144,7 +140,7 @@ class Facts:
         asked = sorted(set(tokens))[:_BATCH]
         if not asked:
             return []
-        rows = self._store.rows(_NEAR, {"asked": asked})
+        rows = self._store.rows(self._near, {"asked": asked})
         keys = list({row["key"] for row in rows if wanted(row["subject"], row["relation"])})[:_BATCH]
         return list(self._resolved(select(facts).where(facts.c.key.in_(keys))).values()) if keys else []
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from pointwork.memory.columns import Array, Columns
 from pointwork.memory.lexical import Posting
@@ -24,11 +24,6 @@ from pointwork.store.tables import memory_segments as segments
 SMALL, LARGE = 4096, 65_536  # documents of a segment: at least, at most (places are 16 bits)
 _BATCH = 500  # tokens in one query; databases limit the number of parameters
 _ROWS = 5000  # rows in one insert
-_POSTINGS = (  # what nearly every recall asks, made once
-    select(postings)
-    .where(postings.c.token.in_(bindparam("tokens", expanding=True)))
-    .order_by(postings.c.token, postings.c.segment)
-)
 
 
 @dataclass(slots=True)
@@ -56,6 +51,9 @@ class Segments:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # what nearly every recall asks, made once
+        some = select(postings).where(store.among(postings.c.token, "tokens"))
+        self._postings = some.order_by(postings.c.token, postings.c.segment)
         self.known: list[Segment] = []
 
     @property
@@ -81,7 +79,7 @@ class Segments:
         found: dict[str, list[tuple[int, Posting]]] = {}
         for at in range(0, len(tokens), _BATCH):
             some = [token[:256] for token in tokens[at : at + _BATCH]]
-            for row in self._store.rows(_POSTINGS, {"tokens": some}):
+            for row in self._store.rows(self._postings, {"tokens": some}):
                 if row["segment"] in begins:  # else written since the last load
                     found.setdefault(row["token"], []).append((begins[row["segment"]], _unpacked(row["data"])))
         return found

@@ -60,6 +60,14 @@ def test_buffered_rows_are_seen_by_reads_and_stored_parents_first(database: Stor
     assert database.row(query) == {"n": 1}  # also where the table is only in a subquery
 
 
+def test_lists_of_all_lengths_are_asked_for_by_one_query(database: Store) -> None:
+    database.append(runs, *(a_run(f"r{n}") for n in range(20)))
+    some = select(runs.c.id).where(database.among(runs.c.id, "wanted"))
+    for length in (0, 1, 7, 500):
+        wanted = [f"r{n}" for n in range(length)]
+        assert {row["id"] for row in database.rows(some, {"wanted": wanted})} == set(wanted[:20])
+
+
 def test_a_write_stores_what_was_appended_before_it(database: Store, database_url: str) -> None:
     other = Store(database_url)
     database.append(runs, a_run("r1"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from sqlalchemy import ClauseElement, Connection, Executable, Table
+from sqlalchemy import ARRAY, ClauseElement, Column, ColumnElement, Connection, Executable, Table, any_, bindparam
 from sqlalchemy.sql.util import find_tables
 
 from pointwork.errors import StoreError
@@ -129,6 +129,16 @@ class Store:
         with self._reading(query) as connection:
             found = connection.execute(query).mappings().first()
             return None if found is None else dict(found)
+
+    def among(self, column: Column[Any], name: str) -> ColumnElement[bool]:
+        """Whether a column has one of the values of a list that is given by this name when the query is made.
+
+        On PostgreSQL the list is one array, so that lists of all lengths are one statement, planned once; SQLite,
+        which has no arrays, gets as many parameters.
+        """
+        if self.one_writer:
+            return column.in_(bindparam(name, expanding=True))
+        return column == any_(bindparam(name, type_=ARRAY(column.type)))
 
     def prepare(self, key: Any, make: Callable[[], Executable]) -> Prepared:
         """A statement compiled for this database, made once per key: for what is executed by the thousand."""
