@@ -49,6 +49,8 @@ _SPACE = re.compile(r"\s+")
 
 
 class _Stemmer(Protocol):
+    maxCacheSize: int
+
     def stemWord(self, word: str) -> str: ...
 
 
@@ -63,6 +65,7 @@ def _stem(word: str) -> str:
         import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
         stemmer = cast(_Stemmer, snowballstemmer.stemmer("english"))  # pyright: ignore[reportUnknownMemberType]
+        stemmer.maxCacheSize = 0  # stems are kept here, by word and kind: not twice
         _local.stemmer = stemmer
     return stemmer.stemWord(word)
 

@@ -1,5 +1,6 @@
 """The store's writers, on every database: buffering, order, threads, processes, the end of a process."""
 
+import gc
 import logging
 import os
 import signal
@@ -66,6 +67,12 @@ def test_lists_of_all_lengths_are_asked_for_by_one_query(database: Store) -> Non
     for length in (0, 1, 7, 500):
         wanted = [f"r{n}" for n in range(length)]
         assert {row["id"] for row in database.rows(some, {"wanted": wanted})} == set(wanted[:20])
+
+
+def test_rows_are_nothing_that_garbage_collection_looks_at(database: Store) -> None:
+    database.append(runs, a_run("r"))
+    (row,) = database.rows(select(runs.c.id, runs.c.created))
+    assert row == {"id": "r", "created": 1.0} and not gc.is_tracked(row)
 
 
 def test_a_write_stores_what_was_appended_before_it(database: Store, database_url: str) -> None:

@@ -12,8 +12,8 @@ from pointwork.text import count_tokens_estimate, sentences, tokenize
 
 BUDGETS = (250, 500, 1000, 2000)
 SAVED = 0.72  # of the tokens of the whole top 20: what was asked for
-THRIFT = 0.5
-_LEFT = 1.6  # how much larger a budget has to be with it for as many tokens to be shown: from dialogues 0-7
+THRIFT = 0.65
+_LEFT = 1.48  # how much larger a budget has to be with it for about as many tokens to be shown
 _K = 40  # items that may be shown
 _NAMES = ("recall", "answering", "words", "tokens")
 

@@ -121,7 +121,8 @@ class Store:
         """
         with self._reading(query) as connection:
             found = connection.execute(query, given)
-            names = tuple(found.keys())
+            # plain strings: SQLAlchemy's own make each row a thing that Python's garbage collection has to look at
+            names = tuple(map(str, found.keys()))
             return [dict(zip(names, row, strict=True)) for row in found.all()]
 
     def row(self, query: Executable) -> Row | None:
