@@ -72,7 +72,8 @@ def test_lists_of_all_lengths_are_asked_for_by_one_query(database: Store) -> Non
 def test_rows_are_nothing_that_garbage_collection_looks_at(database: Store) -> None:
     database.append(runs, a_run("r"))
     (row,) = database.rows(select(runs.c.id, runs.c.created))
-    assert row == {"id": "r", "created": 1.0} and not gc.is_tracked(row)
+    assert row == {"id": "r", "created": 1.0}
+    assert not gc.is_tracked(row)
 
 
 def test_a_write_stores_what_was_appended_before_it(database: Store, database_url: str) -> None:
