@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from pointwork.errors import ToolError
+from pointwork.tools.alternatives import alternatives
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.dates import parse_moment
 from pointwork.tools.duck import Database
@@ -96,9 +97,8 @@ def compile_query(info: TableInfo, query: Query, database: Database) -> Compiled
         ToolError: a name, value or type does not fit; the message says what would.
     """
     notes: list[str] = []
-    conditions = [
-        _condition(info, *one, database, notes) for one in query.where if one[0].strip() or one[2].strip()
-    ]
+    asked = [one for one in query.where if one[0].strip() or one[2].strip()]
+    conditions = alternatives(asked, [_condition(info, *one, database, notes) for one in asked], date_span)
     condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     where = re.sub(r"\bDATE '|[\"']|CAST\(| AS VARCHAR\)", "", condition).replace(" WHERE ", " where ", 1)
     aggregate = query.aggregate

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.parsing.query import Condition, Query
 from pointwork.agents.parsing.schema import Schema
 from pointwork.errors import ToolError
+from pointwork.tools.alternatives import alternatives
 from pointwork.tools.table_loading import quote_name, quote_text
-from pointwork.tools.table_query import date_condition, emptiness
+from pointwork.tools.table_query import date_condition, date_span, emptiness
 
 _OTHER = 4.0  # how much longer the way is over a column that is not known to join
 
@@ -28,8 +29,12 @@ class _Node:
     below: "list[_Node]" = field(default_factory=list["_Node"])
 
 
-def sql_of(query: Query, schema: Schema) -> str:
+def sql_of(query: Query, schema: Schema, *, named: bool = False) -> str:
     """The query as one SELECT of one column.
+
+    Args:
+        query, schema: what is asked of what.
+        named: a key is shown as the name that it stands for, where the table has one.
 
     Raises:
         NoQuery: its parts do not fit each other.
@@ -37,7 +42,7 @@ def sql_of(query: Query, schema: Schema) -> str:
     if query.aggregate == "percent":
         return _share(query, schema)
     if not query.form.startswith("pair "):
-        return _Writer(query, schema, query.conditions).select()
+        return _Writer(query, schema, query.conditions, named=named).select()
     first, second = _sides(query)
     a, b = (_Writer(query, schema, side).select() for side in (first, second))
     sign = query.form.removeprefix("pair ")
@@ -66,8 +71,10 @@ def _sides(query: Query) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
 
 
 class _Writer:
-    def __init__(self, query: Query, schema: Schema, conditions: Collection[Condition]) -> None:
-        self.query, self.schema, self.conditions = query, schema, conditions
+    def __init__(
+        self, query: Query, schema: Schema, conditions: Collection[Condition], *, named: bool = False
+    ) -> None:
+        self.query, self.schema, self.conditions, self.named = query, schema, conditions, named
 
     def select(self) -> str:
         query, schema = self.query, self.schema
@@ -86,6 +93,18 @@ class _Writer:
     def _column(self, place: int) -> str:
         return quote_name(self.schema.fields[place].name)
 
+    def _shown(self, place: int, *, grouped: bool = False) -> str:
+        """A column as it is told: of a key the name that it stands for."""
+        column = self.schema.fields[place]
+        names = [
+            each.name
+            for each in self.schema.tables[column.table].source.references
+            if self.named and each.names and each.column == column.name
+        ]
+        if not names:
+            return self._column(place)
+        return f"any_value({quote_name(names[0])})" if grouped else quote_name(names[0])
+
     def _value(self) -> tuple[str, str]:
         """What is selected, and what follows the conditions."""
         query = self.query
@@ -93,7 +112,7 @@ class _Writer:
         if group is not None and self.schema.fields[group.field].table == query.table:
             if query.shown != group.field or query.aggregate != "none":
                 raise NoQuery("a group of something else")
-            return self._column(group.field), self._grouped()
+            return self._shown(group.field, grouped=True), self._grouped()
         tail = ""
         if extreme is not None and self.schema.fields[extreme.field].table == query.table:
             if query.aggregate != "none":
@@ -105,7 +124,7 @@ class _Writer:
             return "count(*)", tail
         value = self._computed()
         if query.aggregate == "none":
-            return value, tail
+            return (self._shown(query.shown) if query.form == "plain" else value), tail
         if query.aggregate == "distinct":
             return f"count(DISTINCT {value})", tail
         if query.aggregate == "count":
@@ -206,12 +225,14 @@ class _Writer:
         fields = self.schema.fields
         here = [c for c in self.conditions if fields[c.field].table == table]
         equal: dict[int, list[str]] = {}
-        written: list[str] = []
+        others: list[Condition] = []
         for one in here:
             if one.operator == "=" and fields[one.field].kind == "text":
                 equal.setdefault(one.field, []).append(quote_text(one.value))
             else:
-                written.append(self._compared(one))
+                others.append(one)
+        named = [(fields[one.field].name, one.operator, one.value) for one in others]
+        written = alternatives(named, [self._compared(one) for one in others], date_span)
         for place, values in equal.items():
             several = f" IN ({', '.join(values)})" if len(values) > 1 else f" = {values[0]}"
             written.append(f"{self._column(place)}{several}")

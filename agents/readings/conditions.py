@@ -200,7 +200,7 @@ def _take_dates(view: View, years: Years) -> None:
             i for i, word in enumerate(view.question.words) if word.text.lower() in ("beginning", "start", "end")
         )
         view.explain([i for i in ends if span.start() <= view.question.words[i].start < dates[1].end])
-    for number, date in enumerate(dates[:2]):
+    for number, date in enumerate(dates[:2] if span else dates[:4]):
         value = date.value(known[0] if len(known) == 1 else 0)
         if not value or (best in yearly and (date.month or not date.year)):
             view.guessed += 1

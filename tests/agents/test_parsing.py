@@ -66,6 +66,27 @@ def found(root: Path, schema: Schema, query: Query) -> list[object]:
     return [row[0] for row in database.query(sql_of(query, schema), 50).rows]
 
 
+def test_a_key_is_told_as_the_name_that_it_stands_for(root: Path, schema: Schema) -> None:
+    loans, person = table(schema, "loans"), place(schema, "loans", "person")
+    fee = Condition(place(schema, "loans", "fee"), "=", "12")
+    database = open_database(root, tuple(info.source for info in schema.tables))
+
+    def told(query: Query, *, named: bool) -> list[object]:
+        return [row[0] for row in database.query(sql_of(query, schema, named=named), 5).rows]
+
+    who = Query(loans, person, conditions=(fee,))
+    assert (told(who, named=True), told(who, named=False)) == (["Ann Reed"], ["P1"])
+    most = Query(loans, person, group=Group(person, "count", None, down=True))
+    assert told(most, named=True) in (["Ann Reed"], ["Bob Stone"])
+    assert told(Query(loans, person, aggregate="distinct"), named=True) == [2]
+
+
+def test_months_that_exclude_each_other_are_alternatives(root: Path, schema: Schema) -> None:
+    lent = place(schema, "loans", "lent_on")
+    months = tuple(Condition(lent, "=", month) for month in ("2024-03", "2024-04"))
+    assert found(root, schema, Query(table(schema, "loans"), None, "count", conditions=months)) == [3]
+
+
 def test_the_keys_of_one_table_that_stand_in_another_join_them(schema: Schema) -> None:
     joins = {(schema.fields[e.holds].name, schema.fields[e.key].name) for e in schema.edges}
 

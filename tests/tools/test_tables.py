@@ -48,6 +48,30 @@ def database(path: Path, script: str) -> None:
         connection.executescript(script)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ((("day", "2024-01"), ("day", "2024-02")), 3),  # no day is in both: the rows of either
+        ((("day", "2024"), ("day", "2024-02")), 2),  # one lies within the other: both have to hold
+        ((("day", "2024-02"), ("day", "2024-02-15")), 1),
+        ((("qty", "1"), ("qty", "4")), 2),
+        ((("region", "North"), ("region", "East")), 2),
+        ((("region", "North"), ("product", "Apples")), 1),
+        ((("region", "South"), ("day", "2024-01"), ("day", "2023-12")), 0),
+    ],
+)
+def test_values_that_exclude_each_other_are_alternatives(
+    root: Path, conditions: tuple[tuple[str, str], ...], expected: int
+) -> None:
+    places = ("where", "and", "also")
+    given = {
+        f"{place}_{part}": text
+        for place, one in zip(places, conditions, strict=False)
+        for part, text in zip(("column", "op", "value"), (one[0], "=", one[1]), strict=True)
+    }
+    assert run(query_table, root, table="sales", aggregate="count", **given).value["value"] == expected
+
+
 def test_list_and_describe(root: Path) -> None:
     assert run(list_tables, root).text == "sales (4 rows): region, product, amount, qty, day, zip, ok"
     result = run(describe_table, root, table="Sale")
