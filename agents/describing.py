@@ -56,7 +56,8 @@ _ROLES = (
     "tenant|landlord|neighbour|cellarmaster|winemaker|brewer|organist|boss|giver|donor|sponsor|host|lender|borrower|"
     "discoverer|breeder|dealer|tutor|artist|sculptor|photographer|curator|apprentice|assistant|butcher|farmer|shepherd|"
     "beekeeper|printer|publisher|translator|judge|referee|steward|inspector|contractor|plumber|electrician|roofer|"
-    "heir|widow|husband|wife|son|daughter|brother|sister|mother|father|nephew|niece|uncle|aunt"
+    "heir|widow|husband|wife|son|daughter|brother|sister|mother|father|nephew|niece|uncle|aunt|cousin|grandmother|"
+    "grandfather|mentor|supervisor|predecessor|successor|partner|sponsor|substitute|stand-in|flatmate|roommate"
 )
 _PROPER = r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,6}"
 _ROLE = re.compile(
@@ -69,6 +70,8 @@ _ROLE = re.compile(
 def _role(text: str) -> Steps | None:
     """``In what city was the conductor of the Spring Concert born?``: who that is comes first."""
     match = _ROLE.search(text)
+    if match is not None and match["a"] and not _asks_more(text[: match.start()]):
+        match = _ROLE.search(text, match.start("a") + match["a"].index(" of ") + 4)  # "the boss of Ann's boss"
     if match is None or _is_problem(text):
         return None
     before = text[: match.start()]
@@ -76,15 +79,24 @@ def _role(text: str) -> Steps | None:
         before.endswith(", ") and text[match.end() :].startswith(",")
     ):
         return None  # "Ann's brother Tom", "Tom, Ann's brother, …": who that is stands there
-    asked = r"\b(?:who|whom|what|which|is|was|are|were|does|did|do|name|give|tell|me|the|please|if|for)\b"
-    if not re.search(r"\w{3}", re.sub(asked, "", before, flags=re.IGNORECASE)):
-        return None  # that is the question itself
+    if not _asks_more(before):
+        return None
     who = match["b"] or f"the {match['a'] or match['c']}"
     rest = text[match.end() :]
     if match["a"]:  # the architect of the mill, on its opening day
         what = re.sub(r"^.*?\bof\s+", "", match["a"])
         rest = re.sub(r"\bits\b", f"{what}'s", re.sub(r"\bit\b", what, rest))
     return [(f"Who is {who}?", ()), (f"{before}{{s1}}{rest}", (1,))]
+
+
+_ASKS = re.compile(
+    r"\b(?:who|whom|what|which|is|was|are|were|does|did|do|name|give|tell|me|the|please|if|for)\b", re.IGNORECASE
+)
+
+
+def _asks_more(before: str) -> bool:
+    """Whether what stands before a role asks for more than who has it."""
+    return re.search(r"\w{3}", _ASKS.sub("", before)) is not None
 
 
 # Nouns that stand for a person whoever it is.

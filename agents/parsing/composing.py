@@ -103,7 +103,8 @@ class _Writer:
         ]
         if not names:
             return self._column(place)
-        return f"any_value({quote_name(names[0])})" if grouped else quote_name(names[0])
+        name = quote_name(names[0])
+        return f"any_value({name}) AS {name}" if grouped else name
 
     def _value(self) -> tuple[str, str]:
         """What is selected, and what follows the conditions."""

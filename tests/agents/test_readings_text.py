@@ -259,6 +259,14 @@ def test_the_last_step_to_what_was_asked(question: str, answer: str, seen: str, 
             ["Which building is it: Oskar put up a mill by the river?", "In what year was {s1} sold?"],
         ),
         (
+            "Who is the mentor of Ann Reed's mentor?",
+            ["Who is Ann Reed's mentor?", "Who is the mentor of {s1}?"],
+        ),
+        (
+            "Who was the boss of the boss of Ann Reed?",
+            ["Who is the boss of Ann Reed?", "Who was the boss of {s1}?"],
+        ),
+        (
             "On her way home, the captain of the Swallow hurt what?",
             ["Who is the captain of the Swallow?", "On her way home, {s1} hurt what?"],
         ),
