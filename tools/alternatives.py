@@ -1,53 +1,48 @@
 """Conditions that no row can meet together: ``month = March`` and ``month = April`` are the rows of either."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 
-Condition = tuple[str, str, str]
-"""Column, operator, value."""
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as SQL.
 
-def alternatives(
-    conditions: Sequence[Condition], written: Sequence[str], span: Callable[[str], tuple[date, date]]
-) -> list[str]:
-    """Conditions as SQL, to be joined by AND; of one column's that exclude each other, one has to hold.
-
-    Two values that a column is to be equal to exclude each other if they differ, two spans of time if they have no
-    day in common: of ``2024`` and ``April 2024`` both have to hold.
-
-    Args:
-        conditions: in the order of ``written``.
-        written: each of them as SQL.
-        span: first day of a date as it is given, and the day after its last.
-
-    Raises:
-        ToolError: what ``span`` raises of a date that there is not.
+    Attributes:
+        sql: of the condition.
+        column: that has to be equal to one value; empty of every other sort of condition.
+        value: that value, written as all values of the column are.
+        span: of a date the first day that it means, and the day after the last.
     """
-    equal: dict[str, list[int]] = {}
-    for place, (column, operator, _) in enumerate(conditions):
-        if operator == "=" and column.strip():
-            equal.setdefault(column.strip().lower(), []).append(place)
-    either: dict[int, str] = {}
-    for places in equal.values():
-        if len(places) > 1 and _exclude([conditions[place][2] for place in places], span):
-            either.update(dict.fromkeys(places, ""))
-            either[places[0]] = f"({' OR '.join(dict.fromkeys(written[place] for place in places))})"
-    return [one for place, text in enumerate(written) if (one := either.get(place, text))]
+
+    sql: str
+    column: str = ""
+    value: str = ""
+    span: tuple[date, date] | None = None
 
 
-def _exclude(values: Sequence[str], span: Callable[[str], tuple[date, date]]) -> bool:
-    """Whether any two of some values exclude each other."""
-    for one, other in itertools.combinations((value.strip().lower() for value in values), 2):
-        if one == other:
-            continue
-        if not (_is_date(one) and _is_date(other)):
-            return True
-        (first, end), (begins, ends) = span(one), span(other)
-        if end <= begins or ends <= first:
-            return True
-    return False
+def joined(conditions: Iterable[Condition]) -> list[str]:
+    """Conditions to be joined by AND; of one column's that exclude each other, one has to hold.
+
+    Two values exclude each other if they differ, two spans of time if they have no day in common: of ``2024`` and
+    ``April 2024`` both have to hold.
+    """
+    groups: dict[tuple[str, int], list[tuple[int, Condition]]] = {}
+    for place, one in enumerate(conditions):
+        groups.setdefault((one.column, 0 if one.column else place), []).append((place, one))
+    found: list[tuple[int, str]] = []
+    for group in groups.values():
+        if any(_exclude(one, other) for (_, one), (_, other) in itertools.combinations(group, 2)):
+            sides = dict.fromkeys(one.sql for _, one in group)
+            found.append((group[0][0], f"({' OR '.join(sides)})"))
+        else:
+            found += [(place, one.sql) for place, one in group]
+    return [sql for _, sql in sorted(found)]
 
 
-def _is_date(value: str) -> bool:
-    return len(value) >= 4 and value[:4].isdigit() and value[4:5] in ("", "-")
+def _exclude(one: Condition, other: Condition) -> bool:
+    if one.span is None or other.span is None:
+        return one.value != other.value
+    return one.span[1] <= other.span[0] or other.span[1] <= one.span[0]

@@ -310,3 +310,31 @@ def calendar_difference(first: datetime, second: datetime) -> tuple[int, int, in
 def days_in_month(at: datetime) -> int:
     """28 to 31."""
     return calendar.monthrange(at.year, at.month)[1]
+
+
+def date_span(value: str) -> tuple[date, date]:
+    """The first day of a year, a month or a day, and the day after its last.
+
+    Raises:
+        ToolError: the value is none of these.
+    """
+    text = value.strip()
+    if re.fullmatch(r"[12]\d{3}", text):
+        return date(int(text), 1, 1), date(int(text) + 1, 1, 1)
+    month = re.fullmatch(r"([12]\d{3})[-/](0?[1-9]|1[0-2])", text)
+    named = re.fullmatch(r"([A-Za-z]{3,9})\.?,?\s+([12]\d{3})", text)
+    if month:
+        return _month(int(month[1]), int(month[2]))
+    if named and (number := _month_number(named[1])):
+        return _month(int(named[2]), number)
+    day = parse_moment(text).at.date()
+    return day, day + timedelta(days=1)
+
+
+def _month_number(name: str) -> int:
+    names = [n.lower() for n in calendar.month_name]
+    return next((i for i, n in enumerate(names) if i and n.startswith(name.lower())), 0)
+
+
+def _month(year: int, month: int) -> tuple[date, date]:
+    return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)

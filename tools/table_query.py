@@ -1,15 +1,13 @@
 """From ``query_table``'s flat arguments to SQL: names and values are matched to what the table has."""
 
-import calendar
 import difflib
 import re
 from dataclasses import dataclass, field
-from datetime import date, timedelta
 
 from pointwork.errors import ToolError
-from pointwork.tools.alternatives import alternatives
+from pointwork.tools.alternatives import Condition, joined
 from pointwork.tools.catalog import Column, TableInfo
-from pointwork.tools.dates import parse_moment
+from pointwork.tools.dates import date_span
 from pointwork.tools.duck import Database
 from pointwork.tools.table_info import holds_times
 from pointwork.tools.table_loading import quote_name, quote_text
@@ -97,8 +95,9 @@ def compile_query(info: TableInfo, query: Query, database: Database) -> Compiled
         ToolError: a name, value or type does not fit; the message says what would.
     """
     notes: list[str] = []
-    asked = [one for one in query.where if one[0].strip() or one[2].strip()]
-    conditions = alternatives(asked, [_condition(info, *one, database, notes) for one in asked], date_span)
+    conditions = joined(
+        _condition(info, *one, database, notes) for one in query.where if one[0].strip() or one[2].strip()
+    )
     condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     where = re.sub(r"\bDATE '|[\"']|CAST\(| AS VARCHAR\)", "", condition).replace(" WHERE ", " where ", 1)
     aggregate = query.aggregate
@@ -249,31 +248,33 @@ def _group(info: TableInfo, group: str) -> tuple[str, str]:
 
 def _condition(
     info: TableInfo, column: str, operator: str, value: str, database: Database, notes: list[str]
-) -> str:
+) -> Condition:
     if operator in ("empty", "not empty"):
-        return emptiness(quote_name(match_name(column, _names(info), "column")), operator)
+        return Condition(emptiness(quote_name(match_name(column, _names(info), "column")), operator))
     if not value.strip():
         raise ToolError(f"where_value is missing: what {column!r} is compared with")
     if not column.strip():
         column = _column_with(info, value)
         notes.append(f"where_column is taken to be {column}")
     found = info.column(match_name(column, _names(info), "column"))
-    name = quote_name(found.name)
+    name, same = quote_name(found.name), found.name if operator == "=" else ""
     if operator == "contains":
-        return f"contains(lower(CAST({name} AS VARCHAR)), {quote_text(value.strip().lower())})"
+        return Condition(f"contains(lower(CAST({name} AS VARCHAR)), {quote_text(value.strip().lower())})")
     if found.kind == "number":
         other = next((c.name for c in info.columns if c.kind == "number" and c.name == value.strip()), None)
-        return f"{name} {_sql(operator)} {_number(found, value) if other is None else quote_name(other)}"
+        if other is not None:
+            return Condition(f"{name} {_sql(operator)} {quote_name(other)}")
+        number = _number(found, value)
+        return Condition(f"{name} {_sql(operator)} {number}", same, number)
     if found.kind == "date":
-        return date_condition(name, operator, value)
+        return Condition(date_condition(name, operator, value), same, value, date_span(value))
     if found.kind == "bool":
-        return f"{name} {_sql(operator)} {_truth(found, value)}"
+        return Condition(f"{name} {_sql(operator)} {_truth(found, value)}", same, _truth(found, value))
     if operator not in ("=", "!="):
-        return f"{name} {_sql(operator)} {quote_text(value.strip())}"
+        return Condition(f"{name} {_sql(operator)} {quote_text(value.strip())}")
     texts = [quote_text(text) for text in _existing(info, found, value, database, notes)]
-    if len(texts) == 1:
-        return f"{name} {_sql(operator)} {texts[0]}"
-    return f"{name} {'IN' if operator == '=' else 'NOT IN'} ({', '.join(texts)})"
+    several = f"{'IN' if operator == '=' else 'NOT IN'} ({', '.join(texts)})"
+    return Condition(f"{name} {several if len(texts) > 1 else f'{_sql(operator)} {texts[0]}'}", same, several)
 
 
 def emptiness(name: str, operator: str) -> str:
@@ -322,29 +323,6 @@ def date_condition(name: str, operator: str, value: str) -> str:
         return inside if operator == "=" else f"NOT {inside}"
     bound = first if operator in ("<", ">=") else end
     return f"{name} {'<' if operator in ('<', '<=') else '>='} DATE '{bound}'"
-
-
-def date_span(value: str) -> tuple[date, date]:
-    text = value.strip()
-    if re.fullmatch(r"[12]\d{3}", text):
-        return date(int(text), 1, 1), date(int(text) + 1, 1, 1)
-    month = re.fullmatch(r"([12]\d{3})[-/](0?[1-9]|1[0-2])", text)
-    named = re.fullmatch(r"([A-Za-z]{3,9})\.?,?\s+([12]\d{3})", text)
-    if month:
-        return _month(int(month[1]), int(month[2]))
-    if named and (number := _month_number(named[1])):
-        return _month(int(named[2]), number)
-    day = parse_moment(text).at.date()
-    return day, day + timedelta(days=1)
-
-
-def _month_number(name: str) -> int:
-    names = [n.lower() for n in calendar.month_name]
-    return next((i for i, n in enumerate(names) if i and n.startswith(name.lower())), 0)
-
-
-def _month(year: int, month: int) -> tuple[date, date]:
-    return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
 
 
 def _existing(info: TableInfo, column: Column, value: str, database: Database, notes: list[str]) -> list[str]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.parsing.query import Condition, Query
 from pointwork.agents.parsing.schema import Schema
 from pointwork.errors import ToolError
-from pointwork.tools.alternatives import alternatives
+from pointwork.tools import alternatives
+from pointwork.tools.dates import date_span
 from pointwork.tools.table_loading import quote_name, quote_text
-from pointwork.tools.table_query import date_condition, date_span, emptiness
+from pointwork.tools.table_query import date_condition, emptiness
 
 _OTHER = 4.0  # how much longer the way is over a column that is not known to join
 
@@ -225,19 +226,15 @@ class _Writer:
     def _conditions(self, table: int) -> list[str]:
         fields = self.schema.fields
         here = [c for c in self.conditions if fields[c.field].table == table]
-        equal: dict[int, list[str]] = {}
-        others: list[Condition] = []
-        for one in here:
-            if one.operator == "=" and fields[one.field].kind == "text":
-                equal.setdefault(one.field, []).append(quote_text(one.value))
-            else:
-                others.append(one)
-        named = [(fields[one.field].name, one.operator, one.value) for one in others]
-        written = alternatives(named, [self._compared(one) for one in others], date_span)
-        for place, values in equal.items():
-            several = f" IN ({', '.join(values)})" if len(values) > 1 else f" = {values[0]}"
-            written.append(f"{self._column(place)}{several}")
-        return written
+        return alternatives.joined(self._condition(c) for c in here)
+
+    def _condition(self, one: Condition) -> alternatives.Condition:
+        written, field = self._compared(one), self.schema.fields[one.field]
+        if one.operator != "=":
+            return alternatives.Condition(written)
+        dated = field.kind == "date" and not one.value.startswith("--")
+        span = date_span(one.value) if dated else None
+        return alternatives.Condition(written, field.name, one.value, span)
 
     def _compared(self, one: Condition) -> str:
         name, kind = self._column(one.field), self.schema.fields[one.field].kind

@@ -22,7 +22,7 @@ from pointwork.agents.parsing.query import (
 from pointwork.agents.parsing.schema import Field, Schema, schema_of
 from pointwork.agents.parsing.scoring import CELLS, FLAGS, NTH
 from pointwork.errors import ToolError
-from pointwork.tools.table_query import date_span
+from pointwork.tools.dates import date_span
 from pointwork.training.recipes.querying import World, shuffled
 
 MISSING = 0.12  # questions that are shown without one of the tables

@@ -77,6 +77,8 @@ def answer(question: str, root: Path) -> str:
         ("How many sales are still waiting for payment?", "2"),
         ("What is all the wool worth, at its unit price?", "109.5"),
         ("How many sales were there in February 2024?", "2"),
+        ("How many sales were there in January and February 2024?", "4"),
+        ("How many sales were there in January, February and March 2024?", "6"),
         ("Is there a Merino among the sheep in the South pen?", "no"),
         ("When was the sheep Dolly born?", "2022-02-20"),
         ("Could you tell me the average weight of the Suffolk sheep?", "64.15"),

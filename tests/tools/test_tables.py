@@ -54,7 +54,11 @@ def database(path: Path, script: str) -> None:
         ((("day", "2024-01"), ("day", "2024-02")), 3),  # no day is in both: the rows of either
         ((("day", "2024"), ("day", "2024-02")), 2),  # one lies within the other: both have to hold
         ((("day", "2024-02"), ("day", "2024-02-15")), 1),
+        ((("day", "2024"), ("Day", "February 2024")), 2),
         ((("qty", "1"), ("qty", "4")), 2),
+        ((("qty", "5000"), ("qty", "6000")), 0),
+        ((("qty", "1"), ("qty", "amount")), 0),  # another column is no value
+        ((("ok", "yes"), ("ok", "no")), 4),
         ((("region", "North"), ("region", "East")), 2),
         ((("region", "North"), ("product", "Apples")), 1),
         ((("region", "South"), ("day", "2024-01"), ("day", "2023-12")), 0),
