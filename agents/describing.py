@@ -57,7 +57,7 @@ _ROLES = (
     "discoverer|breeder|dealer|tutor|artist|sculptor|photographer|curator|apprentice|assistant|butcher|farmer|shepherd|"
     "beekeeper|printer|publisher|translator|judge|referee|steward|inspector|contractor|plumber|electrician|roofer|"
     "heir|widow|husband|wife|son|daughter|brother|sister|mother|father|nephew|niece|uncle|aunt|cousin|grandmother|"
-    "grandfather|mentor|supervisor|predecessor|successor|partner|sponsor|substitute|stand-in|flatmate|roommate"
+    "grandfather|mentor|supervisor|predecessor|successor|partner|substitute|stand-in|flatmate|roommate"
 )
 _PROPER = r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,6}"
 _ROLE = re.compile(
@@ -71,7 +71,7 @@ def _role(text: str) -> Steps | None:
     """``In what city was the conductor of the Spring Concert born?``: who that is comes first."""
     match = _ROLE.search(text)
     if match is not None and match["a"] and not _asks_more(text[: match.start()]):
-        match = _ROLE.search(text, match.start("a") + match["a"].index(" of ") + 4)  # "the boss of Ann's boss"
+        match = _ROLE.search(text, match.start("a") + len(match["a"].split()[0]))  # "the boss of Ann's boss"
     if match is None or _is_problem(text):
         return None
     before = text[: match.start()]

@@ -263,8 +263,8 @@ def test_the_last_step_to_what_was_asked(question: str, answer: str, seen: str, 
             ["Who is Ann Reed's mentor?", "Who is the mentor of {s1}?"],
         ),
         (
-            "Who was the boss of the boss of Ann Reed?",
-            ["Who is the boss of Ann Reed?", "Who was the boss of {s1}?"],
+            "Who was the boss  of the boss of Ann Reed?",
+            ["Who is the boss of Ann Reed?", "Who was the boss  of {s1}?"],
         ),
         (
             "On her way home, the captain of the Swallow hurt what?",
