@@ -13,11 +13,10 @@ from pointwork.agents.parsing.layout import lay_out
 from pointwork.agents.parsing.query import Query
 from pointwork.agents.parsing.schema import Schema, schema_of
 from pointwork.agents.parsing.scoring import scores_of
+from pointwork.agents.readings.asking import KEY_ASKED
 from pointwork.errors import ToolError
-from pointwork.text import tokenize
 from pointwork.tools.catalog import TableInfo
 from pointwork.tools.duck import Database, open_database
-from pointwork.tools.references import KEYS
 
 TABLES = 5
 """Tables that one look takes in."""
@@ -68,8 +67,7 @@ def parse(question: str, root: Path, schema: Schema, encoder: Encoder) -> Parsed
     if scores.answer[0] > scores.answer[1]:
         return None
     database = open_database(root, tuple(info.source for info in schema.tables))
-    # a number is no name, unless it is asked for
-    named = not KEYS.intersection(tokenize(question, stop=False, stem=False))
+    named = KEY_ASKED.search(question) is None
     tried = 0
     for one in queries(layout, schema, scores):
         try:

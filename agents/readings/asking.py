@@ -18,7 +18,8 @@ WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
 _WHO = ("who", "whom", "whose", "whoever")
-_KEY = re.compile(r"\b(?:ids?|no|nr|numbers?|codes?|keys?)\b", re.IGNORECASE)
+KEY_ASKED = re.compile(r"\b(?:ids?|nr|numbers?(?!\s+of\b)|codes?|keys?)\b|\bno(?=\s*[.?]|\s+of\b)", re.I)
+"""The number of a row is asked for, not its name (and not how many there are)."""
 
 
 def asked_column(view: View, at: int | None = None) -> Column | None:
@@ -29,7 +30,7 @@ def asked_column(view: View, at: int | None = None) -> Column | None:
     if named is not None and at is None and _only_keys(view):  # "Who is P11?"
         return named
     found = _asked_column(view, at)
-    if found is None or named is None or not numbers_rows(view, found) or view.at(_KEY):
+    if found is None or named is None or not numbers_rows(view, found) or view.at(KEY_ASKED):
         return found
     return named
 
@@ -50,7 +51,7 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     open_columns = [c for c in view.info.columns if c.name not in bound]
     places = [i for i, word in enumerate(words) if WH.fullmatch(word.text)]
     if asks_who(view):
-        open_columns = [c for c in open_columns if c.kind == "text" and (not c.coded or view.at(_KEY))]
+        open_columns = [c for c in open_columns if c.kind == "text" and (not c.coded or view.at(KEY_ASKED))]
     if (of := _OF_A_THING.match(view.question.text)) and not lexicon.stems(of["thing"]) & lexicon.DATED:
         open_columns = [c for c in open_columns if c.kind != "date"]  # no date is a plant
     if not open_columns:
@@ -78,7 +79,7 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     for column in open_columns:
         mentioned = [w for i, w in view.links[column.name].items() if w >= 0.8 and i not in apart]
         asked_for = sum(_asks_for(view, column, wh, at) for wh in places)
-        key = 0.2 if (numbers_rows(view, column) and not view.at(_KEY)) or _refers(view, column) else 0.0
+        key = 0.2 if (numbers_rows(view, column) and not view.at(KEY_ASKED)) or _refers(view, column) else 0.0
         more = 0.05 * min(len(mentioned), 3)  # "hourly pay": two words of hourly_pay_eur, one of weekly_hours
         scores[column.name] = asked_for + 0.6 * max(mentioned, default=0.0) + more - key
     best = max(open_columns, key=lambda c: scores[c.name])
@@ -141,7 +142,7 @@ def _holds_people(column: Column) -> bool:
 
 def _refers(view: View, column: Column) -> bool:
     """Whether a column only has keys, whose names stand in a column beside it, and no key is asked for."""
-    return not view.at(_KEY) and column.name in [reference.column for reference in view.info.source.references]
+    return not view.at(KEY_ASKED) and column.name in [reference.column for reference in view.info.source.references]
 
 
 def asks_who(view: View) -> bool:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pointwork.agents.parsing import parser
 from pointwork.agents.parsing.composing import NoQuery, sql_of
-from pointwork.agents.parsing.decoding import queries
+from pointwork.agents.parsing.decoding import Decoded, queries
 from pointwork.agents.parsing.encoder import gelu, packed, rounded, shipped, unpacked
 from pointwork.agents.parsing.layout import PIECES, Layout, lay_out
 from pointwork.agents.parsing.mentions import mentions
@@ -18,6 +19,7 @@ from pointwork.agents.parsing.parser import parsed
 from pointwork.agents.parsing.query import AGGREGATES, FORMS, METRICS, OPERATORS, Condition, Extreme, Group, Query
 from pointwork.agents.parsing.schema import Schema, schema_of
 from pointwork.agents.parsing.scoring import CELLS, FLAGS, NTH, Scores
+from pointwork.agents.readings.asking import KEY_ASKED
 from pointwork.tools.catalog import catalog
 from pointwork.tools.duck import open_database
 
@@ -76,15 +78,60 @@ def test_a_key_is_told_as_the_name_that_it_stands_for(root: Path, schema: Schema
 
     who = Query(loans, person, conditions=(fee,))
     assert (told(who, named=True), told(who, named=False)) == (["Ann Reed"], ["P1"])
-    most = Query(loans, person, group=Group(person, "count", None, down=True))
-    assert told(most, named=True) in (["Ann Reed"], ["Bob Stone"])
+    most = Query(loans, person, group=Group(person, "sum", place(schema, "loans", "fee"), down=True))
+    assert (told(most, named=True), told(most, named=False)) == (["Ann Reed"], ["P1"])
     assert told(Query(loans, person, aggregate="distinct"), named=True) == [2]
 
 
-def test_months_that_exclude_each_other_are_alternatives(root: Path, schema: Schema) -> None:
-    lent = place(schema, "loans", "lent_on")
-    months = tuple(Condition(lent, "=", month) for month in ("2024-03", "2024-04"))
-    assert found(root, schema, Query(table(schema, "loans"), None, "count", conditions=months)) == [3]
+@pytest.mark.parametrize(
+    ("column", "values", "expected"),
+    [
+        ("lent_on", ("2024-03", "2024-04"), 3),
+        ("lent_on", ("2024", "2024-04"), 1),
+        ("lent_on", ("--03", "--05"), 3),
+        ("fee", ("12", "2"), 2),
+        ("person", ("P1", "P2"), 4),
+    ],
+)
+def test_values_that_exclude_each_other_are_alternatives(
+    root: Path, schema: Schema, column: str, values: tuple[str, ...], expected: int
+) -> None:
+    conditions = tuple(Condition(place(schema, "loans", column), "=", value) for value in values)
+    query = Query(table(schema, "loans"), None, "count", conditions=conditions)
+    assert found(root, schema, query) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("question", "told"), [("Who paid a fee of 12?", "person_full_name"), ("Whose id paid a fee of 12?", "person")]
+)
+def test_the_question_says_whether_a_key_is_told(
+    root: Path, schema: Schema, monkeypatch: pytest.MonkeyPatch, question: str, told: str
+) -> None:
+    conditions = (Condition(place(schema, "loans", "fee"), "=", "12"),)
+    query = Query(table(schema, "loans"), place(schema, "loans", "person"), conditions=conditions)
+
+    def decoded(*_: object) -> list[Decoded]:
+        return [Decoded(query, 0.9)]
+
+    monkeypatch.setattr(parser, "queries", decoded)
+    meant = parser.parse(question, root, schema, shipped())
+    assert meant is not None
+    assert meant.sql.startswith(f'SELECT "{told}" FROM')
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Who is Ann's mentor?", False),
+        ("Which guide led the highest number of tours?", False),
+        ("Who has no mentor?", False),
+        ("What is the id of Ann's mentor?", True),
+        ("What is Ann's member no?", True),
+        ("Ann's locker number?", True),
+    ],
+)
+def test_whether_a_key_is_asked_for(question: str, asked: bool) -> None:
+    assert bool(KEY_ASKED.search(question)) is asked
 
 
 def test_the_keys_of_one_table_that_stand_in_another_join_them(schema: Schema) -> None:
