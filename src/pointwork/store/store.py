@@ -137,7 +137,7 @@ class Store:
         On PostgreSQL the list is one array, so that lists of all lengths are one statement, planned once; SQLite,
         which has no arrays, gets as many parameters.
         """
-        if self.one_writer:
+        if self.url.get_backend_name() == "sqlite":
             return column.in_(bindparam(name, expanding=True))
         return column == any_(bindparam(name, type_=ARRAY(column.type)))
 
