@@ -4,7 +4,6 @@ Other processes add and delete too: each ``sync`` reads the rows above the highe
 that deletions leave. When enough rows are in no segment, whoever notices first writes one.
 """
 
-import gc
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -46,9 +45,6 @@ class Index:
         self._seen = self._segments.covered
         self._tail_speakers: set[str] = set()
         self._titles: tuple[Array, Array] | None = None
-        if len(columns):
-            # what loading left behind is looked through now, not amid one of the next questions (30 ms)
-            gc.collect()
 
     def __len__(self) -> int:
         return len(self.lexical)
