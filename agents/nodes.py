@@ -22,6 +22,7 @@ from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
+from pointwork.agents.remembering import ROLE, RunReader, recalled
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.services import ArmSpec, Services
 from pointwork.agents.sources import sources_text
@@ -126,7 +127,9 @@ class Nodes:
         if payload["answers"] and payload.get("late"):
             subtask = replace(subtask, capability=await self._fitting(payload, subtask, question))
         account, arm, decision, propensity, replay = self._route(payload, subtask, question, name)
-        recall, facts = self._known(payload, subtask, question, arm)
+        recall, facts = await self._known(
+            payload, subtask, question, arm, Caller(account, ROLE, run_id, name), replay
+        )
         take_in(services.store, run_id, (source for source, _ in facts))
         tried: Try = {
             "key": key,
@@ -178,12 +181,23 @@ class Nodes:
         services.store.flush()  # the checkpoint that follows speaks of rows that must be there
         return {"results": {key: tried}, "tries": {name: tried}}
 
-    def _known(
-        self, payload: dict[str, Any], subtask: Subtask, question: str, arm: ArmSpec
+    async def _known(
+        self,
+        payload: dict[str, Any],
+        subtask: Subtask,
+        question: str,
+        arm: ArmSpec,
+        pays: Caller,
+        replay: Replay | None,
     ) -> tuple[Recall, list[list[str]]]:
         """What memory recalls for a subtask, and all that is known for it: answers, items, facts, shared pieces."""
         services, run_id, key = self.services, payload["run_id"], payload["key"]
-        recall = services.memory.recall(
+        # where no model is asked, it takes less than a thread would
+        asks = services.settings.memory.tiers is not None
+        reader = RunReader(services.models, pays, replay) if asks else None
+        recall = await recalled(
+            services.memory.recall,
+            reader,
             question,
             k=4,
             budget_tokens=max(1, services.settings.run.recall_tokens),

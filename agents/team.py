@@ -36,6 +36,7 @@ from pointwork.agents.inputs import (
 from pointwork.agents.lifecycle import begin_run, load_graphs, mark, wake
 from pointwork.agents.outcome import build_result
 from pointwork.agents.questions import answers_to
+from pointwork.agents.remembering import ROLE
 from pointwork.agents.result import FINISHED, Question, Result
 from pointwork.agents.runs import find_run
 from pointwork.agents.services import Services
@@ -43,6 +44,7 @@ from pointwork.agents.spec import Agent
 from pointwork.budgets import Budget
 from pointwork.errors import PointworkError, UsageError
 from pointwork.memory import Memory
+from pointwork.memory.reader import ClientReader
 from pointwork.models import ModelClient
 from pointwork.models.gateway import Models
 from pointwork.settings import Settings, load
@@ -85,8 +87,10 @@ class Team:
         self.root = None if root is None else checked_root(root)
         self.settings = settings
         chosen = builtin_agents(settings) if agents is None else checked_agents(agents)
-        memory = Memory(self.store, encoder=settings.encoder)
-        self.services = Services(chosen, settings, self.store, Models(settings, self.store, models), memory)
+        served = Models(settings, self.store, models)
+        reader = ClientReader(lambda: served.client(ROLE))
+        memory = Memory(self.store, encoder=settings.encoder, tiers=settings.memory.tiers, model=reader)
+        self.services = Services(chosen, settings, self.store, served, memory)
         self.memory = self.services.memory
         self.router = self.services.router
         self._worker = BackgroundLoop()

@@ -12,7 +12,7 @@ Every piece stands under the id that ``read`` takes, in its own words: what is l
 import math
 from bisect import bisect, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pointwork.memory import quoting
@@ -31,7 +31,7 @@ _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _WORTH = 12  # tokens of a sentence that is cut which are worth showing
 
 
-class _Piece:
+class Piece:
     """An item on its way into the text.
 
     Attributes:
@@ -61,6 +61,17 @@ class _Piece:
             for one, after in zip(sentences, sentences[1:], strict=False)
         ]
         self.best = max(range(len(sentences)), key=lambda number: sentences[number].chance)
+
+    def named(self, number: int, odds: float) -> None:
+        """Make a sentence, and its item, likelier by so many log-odds."""
+        self.worth = _likelier(self.worth, odds)
+        chance = self.sentences[number].chance
+        more = _likelier(chance, odds)
+        rest = (1 - more) / (1 - chance) if chance < 1 else 0.0
+        self.sentences = [
+            replace(one, chance=more if n == number else one.chance * rest) for n, one in enumerate(self.sentences)
+        ]
+        self.best = max(range(len(self.sentences)), key=lambda number: self.sentences[number].chance)
 
     def text(self) -> str:
         """Sentences in the item's own words: neighbours as they stand there, "…" for what is between others."""
@@ -96,7 +107,7 @@ class Compact:
 
     def digest(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> Digest:
         start = quoting.preamble(list(items))
-        pieces = self._pieces(question, items, resources)
+        pieces = self.pieces(question, items, resources, meter)
         least = question.thrift / question.budget_tokens
         packed = _packed(pieces, question.budget_tokens - quoting.cost(start), least)
         if not packed:
@@ -104,9 +115,10 @@ class Compact:
         shown = tuple(piece.item.id for piece in pieces if piece in packed)
         return Digest("\n".join([start, *_lines(packed)]), shown)
 
-    def _pieces(self, question: Question, items: Sequence[Item], resources: Resources) -> list[_Piece]:
+    def pieces(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> list[Piece]:
+        """The items with what they and their sentences are worth, best first."""
         asked = resources.index.lexical.idf(list(dict.fromkeys(tokenize(question.text)))) if items else {}
-        pieces: list[_Piece] = []
+        pieces: list[Piece] = []
         for rank, item in enumerate(items):
             score = resources.odds.get(item.id)
             odds = _RANK_ALONE * math.log1p(rank)
@@ -115,7 +127,7 @@ class Compact:
             worth = 1 / (1 + math.exp(-min(30.0, max(-30.0, odds))))
             speaker = frozenset(tokenize(item.speaker)) if item.speaker else frozenset[str]()
             wanted = {token: weight for token, weight in asked.items() if token not in speaker}
-            pieces.append(_Piece(item, worth, told(item, wanted)))
+            pieces.append(Piece(item, worth, told(item, wanted)))
         return pieces
 
 
@@ -123,13 +135,13 @@ class Compact:
 class _Offer:
     """A sentence that could be shown next: what it would cost, and its worth per token."""
 
-    piece: _Piece
+    piece: Piece
     sentence: int
     cost: int
     rate: float
 
 
-def _packed(pieces: Sequence[_Piece], left: int, least: float = 0.0) -> list[_Piece]:
+def _packed(pieces: Sequence[Piece], left: int, least: float = 0.0) -> list[Piece]:
     """The pieces that go into the text, with their sentences.
 
     Args:
@@ -163,7 +175,13 @@ def _packed(pieces: Sequence[_Piece], left: int, least: float = 0.0) -> list[_Pi
     return chosen or _cut(pieces[:1], left)
 
 
-def _offer(piece: _Piece, said: set[tuple[str, ...]], left: int) -> _Offer | None:
+def _likelier(chance: float, odds: float) -> float:
+    """A probability with more log-odds."""
+    much = chance * math.exp(odds)
+    return much / (much + 1 - chance)
+
+
+def _offer(piece: Piece, said: set[tuple[str, ...]], left: int) -> _Offer | None:
     """The best that a piece has to offer for what is left, first of all its likeliest sentence; None: nothing."""
     if not piece.kept:
         cost = piece.cost(piece.best) + _around(piece, said)
@@ -179,13 +197,13 @@ def _offer(piece: _Piece, said: set[tuple[str, ...]], left: int) -> _Offer | Non
     return best
 
 
-def _around(piece: _Piece, said: set[tuple[str, ...]]) -> int:
+def _around(piece: Piece, said: set[tuple[str, ...]]) -> int:
     """Tokens of the year, the day and the speaker, as far as they are not said yet."""
     # what comes last of each is what is said
     return sum(count_tokens_estimate(one[-1]) for one in piece.says - said)
 
 
-def _cut(pieces: Sequence[_Piece], left: int) -> list[_Piece]:
+def _cut(pieces: Sequence[Piece], left: int) -> list[Piece]:
     """The best item by the beginning of its best sentence: no whole one fits."""
     for piece in pieces:
         best = piece.sentences[piece.best]
@@ -196,13 +214,13 @@ def _cut(pieces: Sequence[_Piece], left: int) -> list[_Piece]:
     return []
 
 
-def _lines(pieces: Sequence[_Piece]) -> list[str]:
+def _lines(pieces: Sequence[Piece]) -> list[str]:
     """Pieces day by day, those of one speaker together, in the order in which they were added.
 
     What has no time comes first, and on each day what nobody in particular says: a line that names neither would
     otherwise seem to belong to the one before it.
     """
-    groups: dict[tuple[float, str], list[_Piece]] = {}
+    groups: dict[tuple[float, str], list[Piece]] = {}
     for piece in sorted(pieces, key=_place):
         groups.setdefault((_date(piece), piece.who), []).append(piece)
     lines: list[str] = []
@@ -219,11 +237,11 @@ def _lines(pieces: Sequence[_Piece]) -> list[str]:
     return lines
 
 
-def _date(piece: _Piece) -> float:
+def _date(piece: Piece) -> float:
     """Its day as a number (of days); what has no time comes first."""
     return -math.inf if piece.item.time is None else piece.item.time // 86_400
 
 
-def _place(piece: _Piece) -> tuple[float, int, str]:
+def _place(piece: Piece) -> tuple[float, int, str]:
     """By time, then in the order of the ids, which are numbered."""
     return piece.item.time or 0.0, len(piece.item.id), piece.item.id

@@ -136,7 +136,8 @@ def day_words(time: float) -> list[str]:
     return [str(when.day), _NAMES[when.month - 1], str(when.year)]
 
 
-def _period(start: date, end: date) -> Period:
+def period_of(start: date, end: date) -> Period:
+    """From the beginning of a day to the beginning of another, UTC."""
     zero = date(1970, 1, 1)
     return ((start - zero).days * DAY, (end - zero).days * DAY)
 
@@ -148,11 +149,11 @@ def _absolute(parts: dict[str, str | None], today: date) -> list[Period]:
     for number in years:
         try:
             if month is None:
-                found.append(_period(date(number, 1, 1), date(number + 1, 1, 1)))
+                found.append(period_of(date(number, 1, 1), date(number + 1, 1, 1)))
                 continue
             start = date(number, int(month) if month.isdigit() else _MONTHS[month.lower()], int(day or 1))
             step = relativedelta(days=1) if day else relativedelta(months=1)
-            found.append(_period(start, start + step))
+            found.append(period_of(start, start + step))
         except ValueError:  # 30 February
             continue
     return found
@@ -162,14 +163,14 @@ def _ago(count: str, unit: str, today: date) -> list[Period]:
     try:
         number = int(count) if count.isdigit() else _NUMBERS[count]  # Python refuses to read thousands of digits
         if unit == "day":
-            return [_period(start := today - timedelta(days=number), start + timedelta(days=1))]
+            return [period_of(start := today - timedelta(days=number), start + timedelta(days=1))]
         if unit == "week":
-            return [_period(start := today - timedelta(weeks=number, days=3), start + timedelta(days=7))]
+            return [period_of(start := today - timedelta(weeks=number, days=3), start + timedelta(days=7))]
         if unit == "month":
             return [
-                _period(start := today - relativedelta(months=number, days=15), start + relativedelta(months=1))
+                period_of(start := today - relativedelta(months=number, days=15), start + relativedelta(months=1))
             ]
-        return [_period(date(today.year - number, 1, 1), date(today.year - number + 1, 1, 1))]
+        return [period_of(date(today.year - number, 1, 1), date(today.year - number + 1, 1, 1))]
     except (ValueError, OverflowError):  # before the calendar begins
         return []
 
@@ -178,18 +179,18 @@ def _named(word: str, unit: str, today: date) -> Period:
     day = timedelta(days=1)
     if not unit:
         back = _BACK.get(word, 0)
-        return _period(today - back * day, today - (back - 1) * day)
+        return period_of(today - back * day, today - (back - 1) * day)
     shift = {"last": -1, "past": -1, "this": 0, "next": 1}[word]
     if unit in _WEEKDAYS:
         if not shift:  # of this week, like "this weekend": it may be to come
-            return _period(start := today + day * (_WEEKDAYS[unit] - today.weekday()), start + day)
+            return period_of(start := today + day * (_WEEKDAYS[unit] - today.weekday()), start + day)
         gap = (today.weekday() - _WEEKDAYS[unit]) % 7
         start = today - day * (gap or (7 if shift < 0 else 0)) + day * 7 * max(shift, 0)
-        return _period(start, start + day)
+        return period_of(start, start + day)
     if unit == "month":
         start = today.replace(day=1) + relativedelta(months=shift)
-        return _period(start, start + relativedelta(months=1))
+        return period_of(start, start + relativedelta(months=1))
     if unit == "year":
-        return _period(date(today.year + shift, 1, 1), date(today.year + shift + 1, 1, 1))
+        return period_of(date(today.year + shift, 1, 1), date(today.year + shift + 1, 1, 1))
     start = today - day * today.weekday() + 7 * shift * day
-    return _period(start + 5 * day if unit == "weekend" else start, start + 7 * day)
+    return period_of(start + 5 * day if unit == "weekend" else start, start + 7 * day)

@@ -21,15 +21,16 @@ def explained(
 ) -> dict[str, Any]:
     """A recall with what each module gave each item and what it took, as plain JSON types.
 
-    ``found_by`` says whether words, meaning or a mention in another item brought an item in; ``share`` is the share
-    of what the question asks that the item holds; the middle modules show what their rules (tier Low) would give;
-    ``ranker`` is the re-ranker's score in log-odds.
+    ``found_by`` says whether words, meaning, a mention in another item or what a model wanted to look for brought
+    it in; ``share`` is the share of what the question asks that the item holds; the middle modules show what their
+    rules (tier Low) would give; ``ranker`` is the re-ranker's score in log-odds.
     """
     recall = memory.recall(question, k=k, thread=thread, tiers=tiers)
     items: list[dict[str, Any]] = []
     for item in recall.items:
         why = recall.why[item.id]
-        words = why.get("filter", 0.0) > 0
+        how = "words" if why.get("filter", 0.0) > 0 else "meaning"
+        how = next((name for name in ("mention", "model") if why.get(name)), how)
         items.append(
             {
                 "id": item.id,
@@ -37,7 +38,7 @@ def explained(
                 "source": item.source,
                 "trust": item.trust,
                 "score": item.score,
-                "found_by": "mention" if why.get("mention") else "words" if words else "meaning",
+                "found_by": how,
                 "share": why.get("filter", 0.0),
                 **{module: why.get(module, 0.0) for module in BOOSTERS},
                 "ranker": why.get("ranker"),

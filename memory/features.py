@@ -219,7 +219,7 @@ def _speaker(view: View) -> Floats:
 
 def _temporal(view: View, now: float) -> Floats:
     asks = 1.0 if _ASKS_WHEN.search(view.asked.text) else 0.0
-    wanted = dates.periods(view.asked.text, now)
+    wanted = view.periods or dates.periods(view.asked.text, now)
     rows: list[list[float]] = []
     for known in view.known:
         tells = 1.0 if dates.mentions_time(known.exact) else 0.0

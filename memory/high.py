@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pointwork.memory import features
 from pointwork.memory.encoded import Encoded
 from pointwork.memory.mid import Features, HybridFilter
-from pointwork.memory.modules import Registry
+from pointwork.memory.modules import Need, Registry
 from pointwork.memory.view import View
 
 Floats = NDArray[Any]
@@ -35,13 +35,13 @@ GROUPS = {"deep_filter": FILTER, "deep_topic": TOPIC}
 class EncodedFilter(HybridFilter):
     """Candidates as Mid finds them; what the encoder says of them are features of ``Closer``."""
 
-    needs_encoder = True
+    needs: Need = "encoder"
 
 
 class EncodedTopic(Features):
     """The same for their neighbours."""
 
-    needs_encoder = True
+    needs: Need = "encoder"
 
 
 class Closer:

@@ -80,7 +80,7 @@ class DateRules:
     def boost(
         self, question: Question, candidates: Sequence[Candidate], resources: Resources, meter: Meter
     ) -> list[float]:
-        wanted = dates.periods(question.text, question.now)
+        wanted = question.times()
         asks = _ASKS_WHEN.search(question.text) is not None
         found: list[float] = []
         for candidate in candidates:

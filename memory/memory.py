@@ -3,7 +3,7 @@
 import os
 import threading
 import time as clock
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,8 +15,9 @@ from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, Kept, check_label, exact_text, labelled, of_entries
 from pointwork.memory.items import Cost, Item, Recall, item_of
-from pointwork.memory.modules import Module, Registry, Resources, Tier, checked, load
-from pointwork.memory.policy import DEFAULT, ENCODED, StaticTiers, TierPolicy, TierRequest, promoted
+from pointwork.memory.modules import Need, Question, Resources, checked, load
+from pointwork.memory.policy import TierPolicy, TierRequest, Tiers, policy_of, promoted, request_of
+from pointwork.memory.reader import Answers, Wanted, reader
 from pointwork.memory.usage import log_use
 from pointwork.store import Store, open_store
 from pointwork.text import count_tokens_estimate, tokenize
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from pointwork.memory.encoded import Encoded
     from pointwork.memory.facts import Facts
     from pointwork.memory.index import Index
+    from pointwork.memory.reader import Reader
+    from pointwork.memory.recalling import Work
     from pointwork.memory.texts import Texts
     from pointwork.memory.view import View
-
-Tiers = str | Mapping[str, str] | TierPolicy
+    from pointwork.models.protocol import ModelClient
 
 _SOME = 1000  # entries that are forgotten at once; databases limit the number of parameters
 _INDEX_AT = 2048  # entries added before the index takes them in without being asked
@@ -49,6 +51,8 @@ class Memory:
         embedder: turns texts into vectors for the index; None: the static one of the package.
         encoder: reads the best candidates closely at tier High: ``minilm`` (extra ``embed``), ``static`` (none: no
             module has a High), an ``Embedder``; None or ``auto`` takes MiniLM where the extra is installed.
+        model: what entity, temporal and summary ask at tier High: as ``pointwork.models.open_client`` takes it
+            (``"local:"``), a client, or a ``Reader``. It is asked only where High is asked for.
 
     Raises:
         ConfigError: the URL is not one of a supported database.
@@ -64,6 +68,7 @@ class Memory:
         tiers: Tiers | None = None,
         embedder: "Embedder | None" = None,
         encoder: "Embedder | str | None" = None,
+        model: "Reader | ModelClient | str | None" = None,
     ) -> None:
         self.store = open_store(store)
         self._embedder = embedder
@@ -72,9 +77,9 @@ class Memory:
             from pointwork.memory.encoded import encoded_by
 
             self._encoded = encoded_by(self.store, encoder)
+        self._reader = reader(model)
         self._rows = Episodic(self.store)
-        default = ENCODED if self._encoded else DEFAULT
-        self._policy = self._checked(default if tiers is None else tiers)
+        self._policy = policy_of(tiers, self._having())
         if tiers is None:
             self._policy = promoted(self.store) or self._policy
         self._found: tuple[Index, Texts] | None = None
@@ -278,6 +283,7 @@ class Memory:
         subtask: str | None = None,
         now: float | None = None,
         thrift: float = 0.0,
+        model: "Reader | None" = None,
     ) -> Recall:
         """Find what helps to answer a question, best first.
 
@@ -293,6 +299,7 @@ class Memory:
             thrift: the text ends, whatever is left of the budget, where more of it would bring less than this
                 share of a piece of evidence for a whole budget. 0 fills it; with 0.5 questions that are easily
                 answered take less. Of no effect with summary at Low, which knows no likelihoods.
+            model: what tier High asks, for this recall.
 
         Raises:
             UsageError: an empty question, k or budget below 1, a negative thrift, an unknown module or tier.
@@ -302,27 +309,19 @@ class Memory:
         asked = checked(question, k, budget_tokens, thread, now, thrift)
         for name, value in (("run_id", run_id), ("subtask", subtask)):
             check_label(name, value, MAX_ID)
-        from pointwork.memory.recalling import Work
         from pointwork.memory.timely import SPARE, timely
 
         known = timely(self.facts, question, asked.now, budget_tokens)
         if known.facts:
             left = max(1, budget_tokens - count_tokens_estimate(known.text))
             asked = replace(asked, budget_tokens=left, held=known.held, spare=SPARE)
-        registry = load()
-        with self._lock:
-            index, texts = self._synced()
-            policy = self._policy if tiers is None else self._checked(tiers)
-            there, look = self._available(), lambda: index.glance(asked.tokens)
-            request = TierRequest(question, k, budget_tokens, None, there, len(index), look)
-            chosen = self._chosen(policy.choose(request), registry)
-            found = Work(asked, Resources(index, texts, encoded=self._encoded), registry, chosen).run()
+        found = self._work(asked, budget_tokens, tiers, model or self._reader)
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
         text = "\n".join(part for part in (known.text, found.text) if part)
         recall = Recall(
             found.items,
-            dict[str, str](chosen.items()),
+            found.tiers,
             Cost(spent.tokens, spent.usd, seconds),
             text,
             count_tokens_estimate(text),
@@ -334,12 +333,33 @@ class Memory:
         log_use(self.store, recall, question, run_id, subtask)
         return recall
 
+    def _work(self, asked: Question, budget_tokens: int, tiers: Tiers | None, model: "Reader | None") -> "Work":
+        """The modules' work, from the start again with each answer of a model."""
+        from pointwork.memory.recalling import Work
+
+        answers = Answers(model) if model else None
+        chosen, registry = None, load()
+        while True:
+            try:
+                with self._lock:
+                    index, texts = self._synced()
+                    if chosen is None:
+                        having = self._having(model)
+                        policy = self._policy if tiers is None else policy_of(tiers, having)
+                        request = request_of(asked.text, asked.k, budget_tokens, having, index)
+                        chosen = registry.chosen(policy.choose(request), having)
+                    resources = Resources(index, texts, encoded=self._encoded, reader=answers)
+                    return Work(asked, resources, registry, chosen).run()
+            except Wanted as wanted:
+                assert answers is not None
+                answers.fetch(wanted.request)
+
     def request(self, question: str, k: int = 10, budget_tokens: int = 800) -> TierRequest:
         """What a tier policy is asked for such a recall: to train one, and to look at its choices."""
         with self._lock:
             index, _ = self._synced()
             glance = index.glance(tokenize(question))
-            return TierRequest(question, k, budget_tokens, None, self._available(), len(index), look=lambda: glance)
+            return replace(request_of(question, k, budget_tokens, self._having(), index), look=lambda: glance)
 
     def measured(self, question: str, now: float) -> "tuple[View, dict[str, Any]]":
         """A question's candidates with the numbers that the re-ranker sees: to train it, and to explain it."""
@@ -376,21 +396,7 @@ class Memory:
             self._encoded.expect(index.dropped)
         return self._found
 
-    def _available(self) -> dict[Module, tuple[Tier, ...]]:
-        return load().available(encoder=self._encoded is not None)
-
-    def _checked(self, tiers: Tiers) -> TierPolicy:
-        """A policy; tiers that are named are checked."""
-        if isinstance(tiers, str):
-            return StaticTiers(load().spread(tiers, encoder=self._encoded is not None))
-        if isinstance(tiers, Mapping):
-            self._chosen(tiers, load())
-            usual = load().spread(ENCODED if self._encoded else DEFAULT, encoder=self._encoded is not None)
-            return StaticTiers({**usual, **tiers})
-        return tiers
-
-    def _chosen(self, tiers: Mapping[str, str], registry: Registry) -> dict[Module, Tier]:
-        """A tier for each module: the chosen one, else its cheapest."""
-        chosen: dict[Module, Tier] = {module: there[0] for module, there in registry.available().items()}
-        chosen.update(registry.check(m, tier, encoder=self._encoded is not None) for m, tier in tiers.items())
-        return chosen
+    def _having(self, model: "Reader | None" = None) -> list[Need]:
+        """What tier High can work with here."""
+        there: dict[Need, object] = {"encoder": self._encoded, "model": model or self._reader}
+        return [need for need, what in there.items() if what is not None]

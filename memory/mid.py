@@ -7,7 +7,7 @@ that the question or the best documents mention by title.
 from collections.abc import Sequence
 
 from pointwork.memory.compact import Compact
-from pointwork.memory.modules import Meter, Question, Registry
+from pointwork.memory.modules import Meter, Question, Registry, Resources
 from pointwork.memory.view import View
 
 
@@ -21,7 +21,7 @@ class HybridFilter:
 class Mentions:
     """The second hop: documents whose titles the question or the best documents mention."""
 
-    def look(self, view: View, meter: Meter) -> Sequence[float] | None:
+    def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> Sequence[float] | None:
         view.hop()
         return None
 
@@ -29,7 +29,7 @@ class Mentions:
 class Features:
     """Adds no candidates; the module's features are all it has to say."""
 
-    def look(self, view: View, meter: Meter) -> Sequence[float] | None:
+    def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> Sequence[float] | None:
         return None
 
 

@@ -6,31 +6,34 @@
 *summary* makes of the best ones a text within the token budget. Each is a Protocol. ``REGISTRY`` maps (module,
 tier) to what does the work: Low is deterministic and lexical; Mid looks at meaning too (static embeddings), follows
 mentions from document to document, and lets a trained re-ranker weigh everything; High reads the best of what Mid
-found with a sentence encoder (``high``). What is not installed is an error that says what there is.
+found with a sentence encoder (filter and topic: ``high``) or asks a model (entity, temporal and summary:
+``asking``). What is not there is an error that says what there is.
 
 An implementation keeps no state between calls and may be called from several threads.
 """
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, cast, runtime_checkable
 
 from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
-from pointwork.memory.dates import to_epoch
+from pointwork.memory.dates import Period, periods, to_epoch
 from pointwork.memory.items import Item
 from pointwork.text import tokenize
 
 if TYPE_CHECKING:
     from pointwork.memory.encoded import Encoded
     from pointwork.memory.index import Index
+    from pointwork.memory.reader import Reader
     from pointwork.memory.texts import Known, Texts
     from pointwork.memory.view import View
 
 Module = Literal["filter", "entity", "temporal", "topic", "summary"]
 Tier = Literal["low", "mid", "high"]
+Need = Literal["encoder", "model"]  # what a module of tier High may not work without
 
 MODULES: tuple[Module, ...] = ("filter", "entity", "temporal", "topic", "summary")
 BOOSTERS: tuple[Module, ...] = ("entity", "temporal", "topic")
@@ -39,10 +42,16 @@ TIERS: tuple[Tier, ...] = ("low", "mid", "high")
 
 @dataclass(slots=True)
 class Meter:
-    """What one module spent in one recall: model tokens and US dollars. Time is measured around it."""
+    """What one module spent in one recall: model tokens and US dollars. Time is measured around it.
+
+    ``waited``: seconds for a model, which it was not working in. ``fell_back``: its model failed, so that it worked
+    as in tier Mid.
+    """
 
     tokens: int = 0
     usd: float = 0.0
+    waited: float = 0.0
+    fell_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,7 @@ class Question:
         held: ids of items that state what held at the time asked for: they come first.
         spare: how many items beyond k are looked at for them.
         thrift: share of a piece of evidence that a whole budget of tokens has to bring, or they are left.
+        periods: times that it speaks of, if not those that its words say by rule.
     """
 
     text: str
@@ -70,6 +80,11 @@ class Question:
     held: tuple[str, ...] = ()
     spare: int = 0
     thrift: float = 0.0
+    periods: tuple[Period, ...] = ()
+
+    def times(self) -> list[Period]:
+        """The times that it speaks of."""
+        return list(self.periods) or periods(self.text, self.now)
 
 
 def checked(
@@ -130,12 +145,14 @@ class Resources:
     Attributes:
         odds: item id -> the re-ranker's score, for the summary; empty where none ranked.
         encoded: the rows' vectors by the sentence encoder, for tier High; None where there is no encoder.
+        reader: the model that tier High asks; None where there is none.
     """
 
     index: "Index"
     texts: "Texts"
     odds: Mapping[str, float] = field(default_factory=dict[str, float])
     encoded: "Encoded | None" = None
+    reader: "Reader | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +187,8 @@ class Booster(Protocol):
 class Looker(Protocol):
     """What a middle module does from Mid on: it may add candidates, and its features join the re-ranker's."""
 
-    def look(self, view: "View", meter: Meter) -> Sequence[float] | None:
-        """Add candidates to the view, if it knows any.
+    def look(self, question: Question, view: "View", resources: Resources, meter: Meter) -> Sequence[float] | None:
+        """Add candidates to the view, if it knows any, or times that the question speaks of.
 
         Returns:
             What it gives each candidate besides its features, in log-odds; None: nothing.
@@ -218,20 +235,20 @@ class Registry:
             raise UsageError(f"{module}/{tier} can not be {implementation!r}: it must be a {kind.__name__}")
         self._known[module, tier] = cast(Implementation, implementation)
 
-    def available(self, *, encoder: bool = True) -> dict[Module, tuple[Tier, ...]]:
-        """Module -> its tiers that exist, cheapest first; ``encoder``: those too that need a sentence encoder."""
+    def available(self, having: Collection[Need] = ("encoder", "model")) -> dict[Module, tuple[Tier, ...]]:
+        """Module -> its tiers that work with what there is, cheapest first."""
         return {
             module: tuple(
                 tier
                 for tier in TIERS
-                if (module, tier) in self._known and (encoder or not self.needs_encoder(module, tier))
+                if (module, tier) in self._known and self.needs(module, tier) in (None, *having)
             )
             for module in MODULES
         }
 
-    def needs_encoder(self, module: Module, tier: Tier) -> bool:
-        """Whether a sentence encoder is needed for a module to work in a tier."""
-        return getattr(self._known.get((module, tier)), "needs_encoder", False)
+    def needs(self, module: Module, tier: Tier) -> Need | None:
+        """What a module can not work without in a tier."""
+        return getattr(self._known.get((module, tier)), "needs", None)
 
     def filter(self) -> Filter:
         """The filter of tier Low."""
@@ -253,34 +270,35 @@ class Registry:
         """The summary of a tier."""
         return cast(Summary, self._get("summary", tier))
 
-    def check(self, module: str, tier: str, *, encoder: bool = True) -> tuple[Module, Tier]:
+    def check(self, module: str, tier: str, having: Collection[Need] = ("encoder", "model")) -> tuple[Module, Tier]:
         """A module's and a tier's name as the registry writes them (``"Low"`` is ``"low"``).
 
         Raises:
-            UsageError: no such module, no such tier, or a tier that the module does not have, or not without an
-                encoder.
+            UsageError: no such module, no such tier, or a tier that the module does not have, or not without
+                something that is not there.
         """
         if module not in MODULES:
             raise UsageError(f"memory has no module {module!r}; its modules are {', '.join(MODULES)}")
         lowered = tier.lower()
-        there = self.available(encoder=encoder)[module]
+        there = self.available(having)[module]
         if lowered not in there:
             known = f"not available here: {module} has {', '.join(there)}" if lowered in TIERS else "unknown"
-            more = _NO_ENCODER if lowered in self.available()[module] else ""
+            need = self.needs(module, cast(Tier, lowered))
+            more = _BRINGS[need] if need else ""
             raise UsageError(
                 f"tier {tier!r} of memory module {module} is {known}; tiers are {', '.join(TIERS)}{more}"
             )
         return module, lowered
 
-    def spread(self, tier: str, *, encoder: bool = True) -> dict[Module, Tier]:
+    def spread(self, tier: str, having: Collection[Need] = ("encoder", "model")) -> dict[Module, Tier]:
         """One tier for all modules: what does not have it works in its highest below.
 
         Raises:
-            UsageError: no such tier, or no module has it (without an encoder).
+            UsageError: no such tier, or no module has it with what there is.
         """
-        there, lowered = self.available(encoder=encoder), tier.lower()
+        there, lowered = self.available(having), tier.lower()
         if not any(lowered in tiers for tiers in there.values()):
-            self.check("filter", tier, encoder=encoder)
+            self.check("filter", tier, having)
         most = TIERS.index(cast(Tier, lowered))
         found: dict[Module, Tier] = {}
         for module, tiers in there.items():
@@ -289,27 +307,36 @@ class Registry:
                     found[module] = one
         return found
 
+    def chosen(self, tiers: Mapping[str, str], having: Collection[Need]) -> dict[Module, Tier]:
+        """A tier for each module: the chosen one, else its cheapest; raises as ``check`` does."""
+        cheapest: dict[Module, Tier] = {module: there[0] for module, there in self.available(having).items()}
+        return cheapest | dict(self.check(module, tier, having) for module, tier in tiers.items())
+
     def _get(self, module: Module, tier: Tier) -> Implementation:
         module, tier = self.check(module, tier)
         return self._known[module, tier]
 
 
-_NO_ENCODER = "; high needs the extra 'embed': pip install 'pointwork[embed]'"
+_BRINGS: Mapping[Need, str] = {
+    "encoder": "; high needs the extra 'embed': pip install 'pointwork[embed]'",
+    "model": '; high needs a model to ask: Memory(…, model="local:"), or any other that open_client takes',
+}
 
 REGISTRY = Registry()
 
 
 def available_tiers() -> Mapping[Module, tuple[Tier, ...]]:
-    """Module -> the tiers that it can work in here, cheapest first."""
-    return load().available(encoder=encoder_installed())
+    """Module -> the tiers that it can work in here without a model, cheapest first."""
+    return load().available(["encoder"] if encoder_installed() else [])
 
 
 def load() -> Registry:
     """The registry with what the package itself brings."""
-    from pointwork.memory import high, low, mid
+    from pointwork.memory import asking, high, low, mid
 
     if not REGISTRY.available()["filter"]:
         low.register(REGISTRY)
         mid.register(REGISTRY)
         high.register(REGISTRY)
+        asking.register(REGISTRY)
     return REGISTRY

@@ -1,14 +1,18 @@
 """Which tier each module works in, for this question at this budget."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import select
 
-from pointwork.memory.modules import MODULES, Module, Tier
+from pointwork.memory.modules import MODULES, Module, Need, Tier, load
 from pointwork.store import Store
 from pointwork.store.tables import models
+from pointwork.text import tokenize
+
+if TYPE_CHECKING:
+    from pointwork.memory.index import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,35 @@ class StaticTiers:
 
     def choose(self, request: TierRequest) -> Mapping[str, str]:
         return self.tiers
+
+
+Tiers = str | Mapping[str, str] | TierPolicy
+
+
+def policy_of(tiers: Tiers | None, having: Collection[Need]) -> TierPolicy:
+    """What is meant by tiers as ``Memory`` takes them.
+
+    Args:
+        tiers: None: what recall does unless told otherwise. No model is asked then, even if there is one.
+        having: what tier High can work with.
+
+    Raises:
+        UsageError: a tier that is not there.
+    """
+    if isinstance(tiers, str):
+        return StaticTiers(load().spread(tiers, having))
+    if tiers is None or isinstance(tiers, Mapping):
+        encoder: list[Need] = [need for need in having if need == "encoder"]
+        wanted: Mapping[str, str] = {} if tiers is None else tiers
+        load().chosen(wanted, having)
+        return StaticTiers({**load().spread(ENCODED if encoder else DEFAULT, encoder), **wanted})
+    return tiers
+
+
+def request_of(question: str, k: int, budget_tokens: int, having: Collection[Need], index: "Index") -> TierRequest:
+    """What a policy is asked for a recall."""
+    there, look = load().available(having), lambda: index.glance(tokenize(question))
+    return TierRequest(question, k, budget_tokens, None, there, len(index), look)
 
 
 def promoted(store: Store) -> TierPolicy | None:

@@ -23,6 +23,7 @@ class Work:
         items: best first.
         text, shown: of the summary.
         costs: module -> what it took.
+        tiers: module -> the tier that did its work: Mid where the model of a higher one failed.
         why: item id -> module -> what it gave.
     """
 
@@ -33,6 +34,7 @@ class Work:
         self._resources = resources
         self._registry = registry
         self._tiers = tiers
+        self.tiers: dict[str, str] = dict[str, str](tiers.items())
         self.costs: dict[str, Cost] = {}
         self.items: list[Item] = []
         self.why: dict[str, Mapping[str, float]] = {}
@@ -111,7 +113,9 @@ class Work:
         for module in BOOSTERS:
             if module not in without:
                 with self.metered(module) as meter:
-                    given.append(self._registry.looker(module, tiers[module]).look(view, meter) or ())
+                    looker = self._registry.looker(module, tiers[module])
+                    given.append(looker.look(question, view, self._resources, meter) or ())
+        question = self._question = replace(question, periods=tuple(view.periods))
         scores = ranked(view, question.now, without, self.metered, self._closer(view))
         if question.thread is not None:
             scores = scores + np.array([_OWN_THREAD * (k.row["thread"] == question.thread) for k in view.known])
@@ -125,13 +129,14 @@ class Work:
         best += [(known, 0.0, last) for known in list(view.aside.values())[:left]]
         items = self._shared(best)
         for n, item in zip(order, items, strict=False):
-            if int(view.places[n]) in view.mentioned:
-                self.why[item.id] = {**self.why[item.id], "mention": 1.0}
+            for how, places in (("mention", view.mentioned), ("model", view.sought)):
+                if int(view.places[n]) in places:
+                    self.why[item.id] = {**self.why[item.id], how: 1.0}
         return items
 
     def _closer(self, view: "View") -> "Closer | None":
         """What reads the best candidates closely, if filter or topic want it."""
-        modules = [m for m in ("filter", "topic") if self._registry.needs_encoder(m, self._tiers[m])]
+        modules = [m for m in ("filter", "topic") if self._registry.needs(m, self._tiers[m]) == "encoder"]
         if not modules or self._resources.encoded is None:
             return None
         from pointwork.memory.high import Closer
@@ -164,7 +169,7 @@ class Work:
 
     def metered(self, module: str) -> "_Metered":
         """``with`` it, a module works: what it takes is added to its costs."""
-        return _Metered(module, self.costs)
+        return _Metered(module, self.costs, self.tiers)
 
 
 # Log-odds, by judgement: no set has them. For the conversation in which the question is asked, and for what Low's
@@ -191,9 +196,8 @@ def falling(values: Sequence[float]) -> list[float]:
 class _Metered:
     """Measures what a module takes: ``with`` gives the meter it enters its tokens and money in."""
 
-    def __init__(self, module: str, costs: dict[str, Cost]) -> None:
-        self._module = module
-        self._costs = costs
+    def __init__(self, module: str, costs: dict[str, Cost], tiers: dict[str, str]) -> None:
+        self._module, self._costs, self._tiers = module, costs, tiers
         self._meter = Meter()
 
     def __enter__(self) -> Meter:
@@ -201,6 +205,8 @@ class _Metered:
         return self._meter
 
     def __exit__(self, *_: Any) -> None:
-        seconds = clock.perf_counter() - self._started
+        seconds = clock.perf_counter() - self._started + self._meter.waited
         spent = Cost(self._meter.tokens, self._meter.usd, seconds)
         self._costs[self._module] = self._costs.get(self._module, Cost()) + spent
+        if self._meter.fell_back:
+            self._tiers[self._module] = "mid"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointwork.memory.columns import NONE
+from pointwork.memory.dates import Period
 from pointwork.memory.index import Index
 from pointwork.memory.lexical import Scores
 from pointwork.memory.low import best
@@ -82,6 +83,8 @@ class View:
         self._column: dict[int, int] = {}  # place -> column of ``_cosines``
         self._cosines: Floats = np.zeros((len(self.asked.words), 0), np.float32)
         self.mentioned: set[int] = set()  # places of candidates that others' mentions brought in
+        self.sought: set[int] = set()  # those that were looked for because a model said so
+        self.periods: list[Period] = []  # times that the question speaks of, if not those that rules read in it
         self.first: Floats = np.zeros(0, np.float32)  # the score by which they became candidates
 
     # -- finding -------------------------------------------------------------------------------------------
@@ -154,21 +157,38 @@ class View:
         if not documents:
             return
         there = set(self.places.tolist())
-        more: dict[int, float] = {}
-        mentioned = [(title_keys(folded(self.asked.text), cased=False), 1.0)]
-        mentioned += [(title_keys(self.known[n].names.folded), float(self.first[n])) for n in documents]
-        for keys, score in mentioned:
+        more: dict[int, None] = {}
+        mentioned = [title_keys(folded(self.asked.text), cased=False)]
+        mentioned += [title_keys(self.known[n].names.folded) for n in documents]
+        for keys in mentioned:
             for places in self.index.titled(list(keys)).values():
-                for place in places:
-                    if place not in there:
-                        more.setdefault(place, score)
-        added = np.array(list(more)[:HOP_MOST], np.int64)
-        if len(added):
-            share = self.scores.total[added] / (self.scores.ideal or 1.0)
-            near = product(self.vectors_of(added), self.asked.body)
-            new = self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
-            self.mentioned.update(set(added.tolist()) - new.keys())
-            self.aside |= new
+                more.update(dict.fromkeys(place for place in places if place not in there))
+        self.mentioned |= self._added(list(more)[:HOP_MOST])
+
+    def seek(self, phrase: str, count: int) -> dict[int, float]:
+        """Add the documents that fit another phrase best: place -> how well, up to 1."""
+        tokens = tuple(dict.fromkeys(tokenize(phrase)))
+        if not tokens:
+            return {}
+        scores = self.index.lexical.scores(dict.fromkeys(tokens, 1.0))
+        share = np.minimum(scores.total / np.float32(scores.ideal or 1.0), 1.0)
+        places = best(share, count)
+        found = {place: float(share[place]) for place in places.tolist() if share[place] > 0}
+        there = set(self.places.tolist())
+        added = self._added([place for place in found if place not in there])
+        self.sought |= added
+        return {place: share for place, share in found.items() if place in there or place in added}
+
+    def _added(self, places: Sequence[int]) -> set[int]:
+        """Make more places candidates, but those that read like orders; which they are."""
+        if not places:
+            return set()
+        added = np.array(places, np.int64)
+        share = self.scores.total[added] / (self.scores.ideal or 1.0)
+        near = product(self.vectors_of(added), self.asked.body)
+        new = self._set(np.concatenate([self.places, added]), np.concatenate([self.first, share + 0.5 * near]))
+        self.aside |= new
+        return set(places) - new.keys()
 
     def is_document(self, number: int) -> bool:
         """Whether a candidate is a text of its own, not a turn of a dialogue."""

@@ -106,12 +106,15 @@ class MemorySettings(_Strict):
         board: what a finished subtask found is offered to the others of its run.
         skills: plans that went well before are examples for the planner.
         working_tokens: of a loop's transcript; older results become pointers beyond it, which the agent can read.
+        tiers: in which memory works: one word for all its modules or a tier for each; None leaves it to memory.
+            High of entity, temporal and summary asks the model of the role ``memory``.
     """
 
     advice: Literal["auto", "always", "never"] = "auto"
     board: bool = True
     skills: bool = True
     working_tokens: int = Field(default=1500, ge=200)
+    tiers: str | dict[str, str] | None = None
 
 
 class TrainingSettings(_Strict):

@@ -16,14 +16,20 @@ app = typer.Typer(help="The team's memory: add, recall, read, list, delete.", no
 experience.attach(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TierOption = Annotated[
+    list[str] | None, typer.Option("--tier", help="MODULE=TIER, or one tier for all; several times.")
+]
 
 
 def _memory() -> Any:
     from pointwork.memory import Memory
+    from pointwork.memory.reader import ClientReader
+    from pointwork.models.gateway import open_for
     from pointwork.settings import load
 
     settings = load()
-    return Memory(own_store(settings), encoder=settings.encoder)
+    model = ClientReader(lambda: open_for(settings.model_for("memory"), None))
+    return Memory(own_store(settings), encoder=settings.encoder, tiers=settings.memory.tiers, model=model)
 
 
 @app.command(epilog='Example: [bold]pointwork memory add "The gate opens at 7." --source note[/bold]')
@@ -62,10 +68,21 @@ def recall(
     budget_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of text.")] = 800,
     thread: Annotated[str | None, typer.Option(help="Prefer this conversation.")] = None,
     thrift: Annotated[float, typer.Option(min=0, help="Leave tokens that bring little: try 0.5.")] = 0,
+    tiers_: TierOption = None,
     json: Json = False,
 ) -> None:
-    """Recall what fits a question, best first."""
-    found = _memory().recall(question, k=k, budget_tokens=budget_tokens, thread=thread, thrift=thrift)
+    """Recall what fits a question, best first.
+
+    Entity, temporal and summary ask the model of the role "memory" (pointwork.toml) at tier high.
+    """
+    found = _memory().recall(
+        question,
+        k=k,
+        budget_tokens=budget_tokens,
+        thread=thread,
+        tiers=_tiers(tiers_ or []),
+        thrift=thrift,
+    )
     if json:
         print_json(
             {

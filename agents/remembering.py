@@ -1,0 +1,68 @@
+"""What memory recalls for a subtask, and the model that its High tiers ask in a run.
+
+The model has the role ``memory``: its calls are paid from the subtask's budget, logged as steps of the run, and not
+made again when the run is resumed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+from pointwork.agents.replay import Replay
+from pointwork.errors import RunError
+from pointwork.memory import Recall
+from pointwork.memory.reader import Reply
+from pointwork.models import ChatRequest, Completion
+from pointwork.models.gateway import Caller, Models
+
+ROLE = "memory"
+
+
+class RunReader:
+    """A ``pointwork.memory.reader.Reader`` for one attempt at a subtask.
+
+    Made on the event loop of the run, asked from the threads that recall.
+
+    Args:
+        models: the team's.
+        caller: who pays, and for what.
+        replay: answers that an earlier process was given.
+    """
+
+    def __init__(self, models: Models, caller: Caller, replay: Replay | None = None) -> None:
+        self._models, self._caller, self._replay = models, caller, replay
+        self._loop = asyncio.get_running_loop()
+        self._job: Future[Completion] | None = None
+
+    @property
+    def room(self) -> int:
+        return self._models.client(ROLE).context_tokens
+
+    def ask(self, request: ChatRequest) -> Reply:
+        known = self._replay.take(ROLE, request) if self._replay else None
+        if known is not None:
+            return Reply(known.text, 0, 0.0)
+        self._job = asyncio.run_coroutine_threadsafe(self._models.chat(ROLE, request, self._caller), self._loop)
+        try:
+            answer = self._job.result()
+        except CancelledError as error:
+            raise RunError("the run was stopped while memory's model was answering") from error
+        spent = self._models.client(ROLE).price.nano(answer.prompt_tokens, answer.completion_tokens) / 1e9
+        return Reply(answer.text, answer.prompt_tokens + answer.completion_tokens, spent)
+
+    def stop(self) -> None:
+        """End the call that goes on, so that its thread ends."""
+        if self._job is not None:
+            self._job.cancel()
+
+
+async def recalled(recall: Callable[..., Recall], reader: RunReader | None, *args: Any, **options: Any) -> Recall:
+    """A recall; one that may ask a model in a thread, since it waits for what this loop does."""
+    if reader is None:
+        return recall(*args, **options)
+    try:
+        return await asyncio.to_thread(recall, *args, **options, model=reader)
+    except asyncio.CancelledError:
+        reader.stop()
+        raise

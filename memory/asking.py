@@ -1,0 +1,191 @@
+"""The High tiers of entity, temporal and summary: what they do at Mid, and a model asked besides.
+
+*entity* shows it what was found and looks for the names and phrases that it says are missing (a hop that shares no
+word with what was found); *temporal* has it read a time that no rule knows ("over Easter"); *summary* has it answer
+from the best items, and the sentences that hold the answer come first. It is shown quotations only, and what it
+says is data too: phrases to look for, days, words to compare with. Nothing that it makes up can be shown. Where it
+fails, the module does what it does at Mid, and the recall says so in its tiers.
+"""
+
+import itertools
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, cast
+
+from pointwork.errors import PointworkError
+from pointwork.memory import quoting
+from pointwork.memory.compact import Compact, Piece
+from pointwork.memory.dates import Period, period_of
+from pointwork.memory.items import Item
+from pointwork.memory.low import clipped
+from pointwork.memory.mid import Features, Mentions
+from pointwork.memory.modules import Meter, Need, Question, Registry, Resources
+from pointwork.memory.view import View
+from pointwork.models.protocol import ChatRequest
+from pointwork.text import tokenize
+
+_log = logging.getLogger("pointwork.memory")
+
+SHOWN, LONGEST = 6, 60  # items that entity shows the model, and tokens of each
+PHRASES, FOUND = 3, 5  # phrases that it may name, and documents that each brings
+SOUGHT = 1.5  # log-odds of a document for holding all of a phrase
+READ = 500  # tokens of the best items that summary shows it
+NAMED = 2.0  # log-odds of a sentence, and of its item, for holding all of the answer that it gives
+
+# where a model may know a time better than the rules of ``dates``: seasons, feasts, spans, parts of a year
+_TIMED = re.compile(
+    r"\b(?:spring|summer|autumn|fall|winter|christmas|easter|new year|thanksgiving|halloween|weekend|quarter|"
+    r"decade|century|(?:nineteen|twenty)?\s?-?\w*ties|\d+s|half|fortnight|early|late|mid|between|since|until|before|after|"
+    r"around|couple of|few|ago|last|past|next|beginning|middle|end)\b",
+    re.IGNORECASE,
+)
+
+
+class AskedEntities(Mentions):
+    """Mid's second hop, and documents for what a model says has to be looked for."""
+
+    needs: Need = "model"
+
+    def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> Sequence[float] | None:
+        super().look(question, view, resources, meter)
+        best = sorted(range(len(view.known)), key=lambda n: -float(view.first[n]))[:SHOWN]
+        items = [view.known[n].item for n in best]
+        lines = [_numbered(item, clipped(item.text, LONGEST), n) for n, item in enumerate(items, 1)]
+        said = _said(
+            f"Question: {question.text}\n\n{quoting.preamble(items)}\n" + "\n".join(lines) + "\n\n"
+            "To answer the question more has to be found. Which names or short phrases should be searched for?",
+            {"search": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": PHRASES}},
+            resources,
+            meter,
+            20 * PHRASES,
+        )
+        given: dict[int, float] = {}
+        for phrase in dict.fromkeys(said.get("search", ())):
+            for place, share in view.seek(phrase, FOUND).items():
+                given[place] = max(given.get(place, 0.0), SOUGHT * share)
+        return [given.get(place, 0.0) for place in view.places.tolist()] if given else None
+
+
+class AskedTimes(Features):
+    """Mid's features with the time that a model reads in the question, where its words hint at one."""
+
+    needs: Need = "model"
+
+    def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> Sequence[float] | None:
+        if _TIMED.search(question.text):
+            today = datetime.fromtimestamp(question.now, UTC)
+            day = {"type": "string", "maxLength": 10}
+            said = _said(
+                f"Today is {today:%A}, {today:%Y-%m-%d}.\nQuestion: {question.text}\n\n"
+                "Which time does the question speak of? Copy its words, and give its first and its last day as "
+                'YYYY-MM-DD. Give "" where it speaks of none.',
+                {"words": {"type": "string", "maxLength": 60}, "first": day, "last": day},
+                resources,
+                meter,
+                60,
+            )
+            view.periods = _period(said, question.text)
+        return None
+
+
+class AskedSummary(Compact):
+    """Mid's knapsack, in which sentences weigh more that hold the answer which a model reads in them."""
+
+    needs: Need = "model"
+
+    def pieces(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> list[Piece]:
+        pieces = super().pieces(question, items, resources, meter)
+        lines = _fitting([_numbered(piece.item, piece.item.text, n) for n, piece in enumerate(pieces, 1)], READ)
+        if len(lines) < 2:
+            return pieces
+        said = _said(
+            f"{quoting.preamble(list(items[: len(lines)]))}\n" + "\n".join(lines) + "\n\n"
+            f"Question: {question.text}\nAnswer in the fewest words, taken from the quotations.",
+            {"answer": {"type": "string", "maxLength": 100}},
+            resources,
+            meter,
+            40,
+        )
+        told = set(tokenize(said.get("answer", ""))) - set(question.tokens)
+        weights = resources.index.lexical.idf(sorted(told))
+        whole = sum(weights.values())
+        for piece in pieces if whole else ():
+            for number, one in enumerate(piece.sentences):
+                held = told.intersection(tokenize(piece.item.text[one.start : one.end]))
+                if held:
+                    piece.named(number, NAMED * sum(weights[token] for token in held) / whole)
+        return pieces
+
+
+def _fitting(lines: Sequence[str], budget: int) -> list[str]:
+    """The first of some lines, within a budget of tokens."""
+    spent = itertools.accumulate(map(quoting.cost, lines))
+    return [line for line, so_far in zip(lines, spent, strict=True) if so_far <= budget]
+
+
+def _said(
+    prompt: str, properties: dict[str, Any], resources: Resources, meter: Meter, max_tokens: int
+) -> Mapping[str, Any]:
+    """What the model says, as its schema has it; nothing where it fails or none is there."""
+    from pointwork.models.structured import find_json, loads, problems
+
+    reader = resources.reader
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    try:
+        if reader is None:
+            raise PointworkError("there is no model to ask")
+        reply = reader.ask(
+            ChatRequest([{"role": "user", "content": prompt}], max_tokens=max_tokens + 20, schema=schema)
+        )
+    except PointworkError as error:
+        meter.fell_back = True
+        _log.warning("memory's model failed, tier mid did the work: %s", error)
+        return {}
+    meter.tokens += reply.tokens
+    meter.usd += reply.usd
+    meter.waited += reply.seconds
+    found = find_json(reply.text)
+    value = None if found is None else loads(found)
+    if value is None or problems(value, schema):
+        meter.fell_back = True
+        _log.warning(
+            "memory's model gave no such answer as was asked for, tier mid did the work: %.80r", reply.text
+        )
+        return {}
+    return cast(Mapping[str, Any], value)
+
+
+def _numbered(item: Item, text: str, number: int) -> str:
+    """A quotation under a number, fenced if an outsider wrote it."""
+
+    label = " ".join(
+        part for part in (str(number) if item.trust in quoting.UNTRUSTED else "", quoting.who(item)) if part
+    )
+    return quoting.piece(replace(item, id=str(number)), " ".join(text.split()), label)
+
+
+def _period(said: Mapping[str, Any], question: str) -> list[Period]:
+    """The time that a model read; none unless its words stand in the question and its days are days."""
+    words = " ".join(str(said.get("words", "")).lower().split())
+    if not words or words not in " ".join(question.lower().split()):
+        return []
+    try:
+        first, last = (date.fromisoformat(said[key]) for key in ("first", "last"))
+    except ValueError:
+        return []
+    return [period_of(first, last + timedelta(days=1))] if first <= last < date.max else []
+
+
+def register(registry: Registry) -> None:
+    """Enter the High tiers that ask a model."""
+    registry.register("entity", "high", AskedEntities())
+    registry.register("temporal", "high", AskedTimes())
+    registry.register("summary", "high", AskedSummary())
