@@ -11,7 +11,7 @@ from typing import Any
 
 from pointwork.agents.replay import Replay
 from pointwork.errors import RunError
-from pointwork.memory import Recall
+from pointwork.memory import Memory, Recall
 from pointwork.memory.reader import Reply
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.gateway import Caller, Models
@@ -66,3 +66,21 @@ async def recalled(recall: Callable[..., Recall], reader: RunReader | None, *arg
     except asyncio.CancelledError:
         reader.stop()
         raise
+
+
+class Unasked:
+    """A run's memory as its tools see it: a ``pointwork.tools.spec.MemoryLike``.
+
+    What a tool looks up is not worth a model's time besides, and no budget would pay for it.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def recall(self, question: str, k: int = 10, budget_tokens: int = 800, thread: str | None = None) -> Recall:
+        """As ``Memory.recall``; tiers that would ask a model work at Mid."""
+        return self._memory.recall(question, k, budget_tokens, thread, model=False)
+
+    def read(self, id: str, /) -> str:
+        """As ``Memory.read``."""
+        return self._memory.read(id)

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from pointwork.agents.job import SURE
+from pointwork.agents.remembering import Unasked
 from pointwork.agents.spec import WHOLLY, Agent, Mode
 from pointwork.errors import UsageError
 from pointwork.ledger import Account, Ledger
@@ -239,7 +240,8 @@ class Services:
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""
-        return ToolContext(root=None if root is None else Path(root), memory=self.memory, thread=thread)
+        memory = self.memory if self.settings.memory.tiers is None else Unasked(self.memory)
+        return ToolContext(root=None if root is None else Path(root), memory=memory, thread=thread)
 
     async def aclose(self) -> None:
         """Store what is buffered, keep the router's state, close the models."""

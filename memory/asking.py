@@ -25,7 +25,7 @@ from pointwork.memory.mid import Features, Mentions
 from pointwork.memory.modules import Meter, Need, Question, Registry, Resources
 from pointwork.memory.view import View
 from pointwork.models.protocol import ChatRequest
-from pointwork.text import tokenize
+from pointwork.text import count_tokens_estimate, tokenize
 
 _log = logging.getLogger("pointwork.memory")
 
@@ -87,7 +87,7 @@ class AskedTimes(Features):
                 meter,
                 60,
             )
-            view.periods = _period(said, question.text)
+            view.periods = _period(said, question.text, today.date())
         return None
 
 
@@ -98,9 +98,11 @@ class AskedSummary(Compact):
 
     def pieces(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> list[Piece]:
         pieces = super().pieces(question, items, resources, meter)
-        lines = _fitting([_numbered(piece.item, piece.item.text, n) for n, piece in enumerate(pieces, 1)], READ)
-        if len(lines) < 2:
-            return pieces
+        room = question.budget_tokens - quoting.cost(quoting.preamble(list(items)))
+        if sum(quoting.cost(_numbered(piece.item, piece.item.text, 1)) for piece in pieces) <= room:
+            return pieces  # for all of it
+        lines = [_numbered(piece.item, _clipped(piece.item.text), n) for n, piece in enumerate(pieces, 1)]
+        lines = _fitting(lines, READ)
         said = _said(
             f"{quoting.preamble(list(items[: len(lines)]))}\n" + "\n".join(lines) + "\n\n"
             f"Question: {question.text}\nAnswer in the fewest words, taken from the quotations.",
@@ -111,13 +113,17 @@ class AskedSummary(Compact):
         )
         told = set(tokenize(said.get("answer", ""))) - set(question.tokens)
         weights = resources.index.lexical.idf(sorted(told))
-        whole = sum(weights.values())
-        for piece in pieces if whole else ():
+        most = sum(weights.values())
+        for piece in pieces if most else ():
             for number, one in enumerate(piece.sentences):
                 held = told.intersection(tokenize(piece.item.text[one.start : one.end]))
                 if held:
-                    piece.named(number, NAMED * sum(weights[token] for token in held) / whole)
+                    piece.named(number, NAMED * sum(weights[token] for token in held) / most)
         return pieces
+
+
+def _clipped(text: str) -> str:
+    return text if count_tokens_estimate(text) <= READ // 2 else clipped(text, READ // 2)
 
 
 def _fitting(lines: Sequence[str], budget: int) -> list[str]:
@@ -172,8 +178,12 @@ def _numbered(item: Item, text: str, number: int) -> str:
     return quoting.piece(replace(item, id=str(number)), " ".join(text.split()), label)
 
 
-def _period(said: Mapping[str, Any], question: str) -> list[Period]:
-    """The time that a model read; none unless its words stand in the question and its days are days."""
+def _period(said: Mapping[str, Any], question: str, today: date) -> list[Period]:
+    """The time that a model read, if it is one.
+
+    None unless its words stand in the question and its days are days. Nor today: the rules know the words for that,
+    and a small model says it where it knows nothing.
+    """
     words = " ".join(str(said.get("words", "")).lower().split())
     if not words or words not in " ".join(question.lower().split()):
         return []
@@ -181,7 +191,9 @@ def _period(said: Mapping[str, Any], question: str) -> list[Period]:
         first, last = (date.fromisoformat(said[key]) for key in ("first", "last"))
     except ValueError:
         return []
-    return [period_of(first, last + timedelta(days=1))] if first <= last < date.max else []
+    if not first <= last < date.max or first == last == today:
+        return []
+    return [period_of(first, last + timedelta(days=1))]
 
 
 def register(registry: Registry) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import ColumnElement
 
@@ -51,8 +51,8 @@ class Memory:
         embedder: turns texts into vectors for the index; None: the static one of the package.
         encoder: reads the best candidates closely at tier High: ``minilm`` (extra ``embed``), ``static`` (none: no
             module has a High), an ``Embedder``; None or ``auto`` takes MiniLM where the extra is installed.
-        model: what entity, temporal and summary ask at tier High: as ``pointwork.models.open_client`` takes it
-            (``"local:"``), a client, or a ``Reader``. It is asked only where High is asked for.
+        model: what entity, temporal and summary ask at tier High, where High is asked for: as
+            ``pointwork.models.open_client`` takes it (``"local:"``), a client, or a ``Reader``.
 
     Raises:
         ConfigError: the URL is not one of a supported database.
@@ -283,7 +283,7 @@ class Memory:
         subtask: str | None = None,
         now: float | None = None,
         thrift: float = 0.0,
-        model: "Reader | None" = None,
+        model: "Reader | Literal[False] | None" = None,
     ) -> Recall:
         """Find what helps to answer a question, best first.
 
@@ -299,7 +299,7 @@ class Memory:
             thrift: the text ends, whatever is left of the budget, where more of it would bring less than this
                 share of a piece of evidence for a whole budget. 0 fills it; with 0.5 questions that are easily
                 answered take less. Of no effect with summary at Low, which knows no likelihoods.
-            model: what tier High asks, for this recall.
+            model: what tier High asks, for this recall. False: none, and what would ask one works at Mid.
 
         Raises:
             UsageError: an empty question, k or budget below 1, a negative thrift, an unknown module or tier.
@@ -315,7 +315,7 @@ class Memory:
         if known.facts:
             left = max(1, budget_tokens - count_tokens_estimate(known.text))
             asked = replace(asked, budget_tokens=left, held=known.held, spare=SPARE)
-        found = self._work(asked, budget_tokens, tiers, model or self._reader)
+        found = self._work(asked, budget_tokens, tiers, model)
         seconds = clock.perf_counter() - started
         spent = sum(found.costs.values(), Cost())
         text = "\n".join(part for part in (known.text, found.text) if part)
@@ -333,21 +333,25 @@ class Memory:
         log_use(self.store, recall, question, run_id, subtask)
         return recall
 
-    def _work(self, asked: Question, budget_tokens: int, tiers: Tiers | None, model: "Reader | None") -> "Work":
+    def _work(
+        self, asked: Question, budget_tokens: int, tiers: Tiers | None, model: "Reader | Literal[False] | None"
+    ) -> "Work":
         """The modules' work, from the start again with each answer of a model."""
         from pointwork.memory.recalling import Work
 
-        answers = Answers(model) if model else None
+        asks = model or self._reader
+        answers = Answers(asks) if asks else None
         chosen, registry = None, load()
         while True:
             try:
                 with self._lock:
                     index, texts = self._synced()
                     if chosen is None:
-                        having = self._having(model)
+                        having = self._having(model or None)
                         policy = self._policy if tiers is None else policy_of(tiers, having)
                         request = request_of(asked.text, asked.k, budget_tokens, having, index)
                         chosen = registry.chosen(policy.choose(request), having)
+                        chosen = registry.unasked(chosen) if model is False else chosen
                     resources = Resources(index, texts, encoded=self._encoded, reader=answers)
                     return Work(asked, resources, registry, chosen).run()
             except Wanted as wanted:

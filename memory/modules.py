@@ -312,6 +312,10 @@ class Registry:
         cheapest: dict[Module, Tier] = {module: there[0] for module, there in self.available(having).items()}
         return cheapest | dict(self.check(module, tier, having) for module, tier in tiers.items())
 
+    def unasked(self, tiers: Mapping[Module, Tier]) -> dict[Module, Tier]:
+        """The same, with Mid for what would ask a model."""
+        return {module: "mid" if self.needs(module, tier) == "model" else tier for module, tier in tiers.items()}
+
     def _get(self, module: Module, tier: Tier) -> Implementation:
         module, tier = self.check(module, tier)
         return self._known[module, tier]

@@ -1,3 +1,3 @@
 """The roles that a configuration gives models to."""
 
-ROLES = ("planner", "worker-small", "worker-large", "reader", "querier", "decomposer", "judge")
+ROLES = ("planner", "worker-small", "worker-large", "reader", "querier", "decomposer", "judge", "memory")

@@ -265,6 +265,7 @@ def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:
         "querier",
         "decomposer",
         "judge",
+        "memory",
     }
     shown = cli("router", "show", "2 + 2", "--json").json
     assert sum(row["propensity"] for row in shown["arms"]) == pytest.approx(1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pointwork.errors import UsageError
 from pointwork.memory import Item, Memory, available_tiers
 from pointwork.memory.low import LexicalFilter, entities
-from pointwork.memory.modules import MODULES, REGISTRY, Meter, Registry
+from pointwork.memory.modules import MODULES, REGISTRY, Meter, Question, Registry, Resources
 from pointwork.memory.policy import TierRequest
 from pointwork.memory.quoting import block, piece, who
 from pointwork.memory.view import View
@@ -48,7 +48,7 @@ def test_a_module_whose_tier_is_not_named_keeps_its_default() -> None:
 class Shout:
     """A module that spends."""
 
-    def look(self, view: View, meter: Meter) -> list[float]:
+    def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> list[float]:
         meter.tokens += 7
         meter.usd += 0.25
         return [float("loud" in known.bag) * 9 for known in view.known]

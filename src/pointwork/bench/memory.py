@@ -11,18 +11,20 @@ from pointwork.text import tokenize
 
 KS = (5, 10, 20)
 PARTS = ("locomo", "hotpot", "budget", "poison", "tiers")
+MODEL = "model"  # a part besides, which asks one
 
 
 def measure(
-    data: Path, parts: Sequence[str] = PARTS, limit: int | None = None, encoder: str = "auto"
+    data: Path, parts: Sequence[str] = PARTS, limit: int | None = None, encoder: str = "auto", model: str = ""
 ) -> Iterator[Row]:
     """The rows of the report, as they are ready.
 
     Args:
         data: folder of the benchmark data.
-        parts: which of ``PARTS``.
+        parts: which of ``PARTS``, and ``MODEL``.
         limit: at most so many questions of each dialogue; None: all.
         encoder: of tier High, as ``Memory`` takes it: ``auto``, ``static`` or ``minilm``.
+        model: that the part ``MODEL`` asks, as ``Memory`` takes it.
 
     Raises:
         UsageError: a file of the data can not be read.
@@ -36,6 +38,10 @@ def measure(
         yield from memory_budget.measure(locomo(data)[TRAINED:], limit, encoder)
     if "poison" in parts:
         yield from memory_poison.measure(locomo(data), limit, encoder)
+    if MODEL in parts:
+        from pointwork.bench import memory_model
+
+        yield from memory_model.measure(locomo(data), hotpot(data), limit, encoder, model)
     if "tiers" in parts:
         from pointwork.bench import memory_tiers
 

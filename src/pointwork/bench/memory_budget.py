@@ -47,10 +47,10 @@ def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterat
                 for system in systems[1:]:
                     tiers = {**top.tiers, "summary": "low"} if "Low" in system else top.tiers
                     recall = memory.recall(question.text, k=_K, budget_tokens=budget, now=one.now, tiers=tiers)
-                    rows.setdefault((system, budget), []).append(_shown(question, entries, recall))
+                    rows.setdefault((system, budget), []).append(shown_of(question, entries, recall))
                 room = round(_LEFT * budget)
                 recall = memory.recall(question.text, k=_K, budget_tokens=room, now=one.now, thrift=THRIFT)
-                rows.setdefault((thrifty, room), []).append(_shown(question, entries, recall))
+                rows.setdefault((thrifty, room), []).append(shown_of(question, entries, recall))
     whole = np.mean(full, axis=0)
     for (system, budget), values in sorted(rows.items()):
         row = row_of("budget", system, f"{budget} tokens", _NAMES, values)
@@ -64,7 +64,8 @@ def measure(sets: list[Set], limit: int | None, encoder: str = "auto") -> Iterat
     yield Row("budget", "full dialogue", "everything", count, _whole(1.0, float(whole[3])))
 
 
-def _shown(question: Question, entries: dict[str, Entry], recall: Recall) -> list[float]:
+def shown_of(question: Question, entries: dict[str, Entry], recall: Recall) -> list[float]:
+    """What a recall shows of a question's evidence, and its tokens: see ``measure``."""
     sources = [item.source for item in recall.items if item.id in recall.shown]
     return [*seen(question, entries, sources, recall.text), recall.tokens]
 

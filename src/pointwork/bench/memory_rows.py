@@ -10,6 +10,7 @@ import numpy as np
 from pointwork.bench.memory_sets import Set
 from pointwork.memory import Entry, Memory
 from pointwork.memory.bm25 import BM25
+from pointwork.memory.reader import Reader
 from pointwork.text import tokenize
 
 
@@ -36,9 +37,9 @@ class Row:
         }
 
 
-def filled(one: Set, extra: Sequence[Entry] = (), encoder: str = "auto") -> Memory:
+def filled(one: Set, extra: Sequence[Entry] = (), encoder: str = "auto", model: Reader | None = None) -> Memory:
     """A memory in memory with the entries of a set, those that are besides spread among them."""
-    memory = Memory(encoder=encoder)
+    memory = Memory(encoder=encoder, model=model)
     entries = list(one.entries)
     places = random.Random(0)
     for entry in extra:

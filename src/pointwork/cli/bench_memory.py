@@ -26,6 +26,9 @@ def memory(
         Path | None, typer.Option(help="Folder of the benchmark data; default: POINTWORK_BENCH_DATA.")
     ] = None,
     parts: Annotated[str, typer.Option(help="Of locomo, hotpot, budget, poison, tiers; commas between.")] = "",
+    model: Annotated[
+        str, typer.Option(help="Measure instead what tier High adds with this model (local:, a URL, …): minutes.")
+    ] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each dialogue.")] = None,
     encoder: Annotated[
         Encoder, typer.Option(help="Of tier High; auto: MiniLM where the extra 'embed' is installed.")
@@ -36,14 +39,14 @@ def memory(
 ) -> None:
     """Recall of evidence on LoCoMo and Hotpot, evidence per token, and what injected texts do.
 
-    Prints each figure with its 95 % interval. No model is asked. Ctrl-C keeps what is done.
+    Prints each figure with its 95 % interval. No model is asked without --model. Ctrl-C keeps what is done.
     """
-    from pointwork.bench.memory import PARTS, measure
+    from pointwork.bench.memory import MODEL, PARTS, measure
     from pointwork.extras import require
 
-    chosen = [part.strip() for part in parts.split(",") if part.strip()] or list(PARTS)
+    chosen = [part.strip() for part in parts.split(",") if part.strip()] or ([MODEL] if model else list(PARTS))
     for part in chosen:
-        if part not in PARTS:
+        if part not in PARTS and not (model and part == MODEL):
             raise UsageError(f"there is no part {part!r}; there are {', '.join(PARTS)}")
     folder = data or Path(os.environ.get("POINTWORK_BENCH_DATA", ""))
     if data is None and not os.environ.get("POINTWORK_BENCH_DATA"):
@@ -56,7 +59,7 @@ def memory(
     with Progress(*columns, console=err, disable=json, transient=True) as progress:
         bar = progress.add_task("measuring")
         try:
-            for row in measure(folder, chosen, limit, encoder):
+            for row in measure(folder, chosen, limit, encoder, model):
                 rows.append(row)
                 progress.update(bar, description=f"{row.part}: {row.system}, {row.what}")
         except KeyboardInterrupt:

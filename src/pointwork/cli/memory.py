@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from pointwork.cli import experience
-from pointwork.cli.output import money, out, print_exact, print_json, table, tiers
+from pointwork.cli.output import err, money, out, print_exact, print_json, table, tiers
 from pointwork.cli.team import own_store
 from pointwork.errors import UsageError
 
@@ -75,14 +75,11 @@ def recall(
 
     Entity, temporal and summary ask the model of the role "memory" (pointwork.toml) at tier high.
     """
-    found = _memory().recall(
-        question,
-        k=k,
-        budget_tokens=budget_tokens,
-        thread=thread,
-        tiers=_tiers(tiers_ or []),
-        thrift=thrift,
-    )
+    memory, chosen = _memory(), _tiers(tiers_ or [])
+    with err.status("recalling …"):
+        found = memory.recall(
+            question, k=k, budget_tokens=budget_tokens, thread=thread, tiers=chosen, thrift=thrift
+        )
     if json:
         print_json(
             {
@@ -168,7 +165,6 @@ def ingest(
     """
     from rich.progress import track
 
-    from pointwork.cli.output import err
     from pointwork.memory.ingest import read_file
     from pointwork.memory.items import part_of
 
@@ -221,9 +217,7 @@ def explain(
     question: Annotated[str, typer.Argument(help="What to look for.")],
     k: Annotated[int, typer.Option(min=1, help="Most items.")] = 10,
     thread: Annotated[str | None, typer.Option(help="Prefer this conversation.")] = None,
-    tiers_: Annotated[
-        list[str] | None, typer.Option("--tier", help="MODULE=TIER, or one tier for all; several times.")
-    ] = None,
+    tiers_: TierOption = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw what each module gave (see --out).")] = False,
     out_: Annotated[Path, typer.Option("--out", help="Where --plot writes its picture.")] = Path("recall.png"),
     json: Json = False,
@@ -231,7 +225,8 @@ def explain(
     """Show which module found what for a question, and at what cost."""
     from pointwork.memory.explain import draw, explained
 
-    found = explained(_memory(), question, k=k, thread=thread, tiers=_tiers(tiers_ or []))
+    with err.status("recalling …"):
+        found = explained(_memory(), question, k=k, thread=thread, tiers=_tiers(tiers_ or []))
     if plot:
         draw(found, out_)
     if json:

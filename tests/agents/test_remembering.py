@@ -1,0 +1,140 @@
+"""Memory's model in a run: who pays, what is logged, and that it holds nobody up."""
+
+import asyncio
+import json
+import sys
+import threading
+import traceback
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from pointwork import Agent, Budget, Team
+from pointwork.agents.remembering import ROLE, RunReader
+from pointwork.agents.replay import Replay
+from pointwork.errors import RunError, UsageError
+from pointwork.ledger import Ledger
+from pointwork.memory.reader import Reader
+from pointwork.models import ChatRequest, Price, ScriptedClient, Step
+from pointwork.models.gateway import Caller, Models
+from pointwork.settings import Settings
+from pointwork.store import Store
+from pointwork.store.tables import runs, steps
+
+TASK = "Say something about the gate."
+SPEAKER = Agent("speaker", "You speak.", {"speaking": "say something about things"}, modes=("instant",))
+
+
+def asked(request: ChatRequest) -> bool:
+    return "search" in (request.schema or {}).get("properties", {})
+
+
+def team(store: Store, *replies: Step, tiers: Any = None) -> tuple[Team, ScriptedClient]:
+    client = ScriptedClient(
+        [*replies, Step('{"answer": "a gate"}', match=lambda request: not asked(request), times=None)],
+        price=Price(1.0, 1.0),
+    )
+    settings = Settings.model_validate({"memory": {"tiers": tiers or {"entity": "high"}}})
+    made = Team([SPEAKER], settings, store=store, models={"worker-small": client})
+    made.memory.add("The gate is next to the weir.", source="gate")
+    made.memory.add("Water falls over a wall of stone.", source="water")
+    return made, client
+
+
+def test_a_run_asks_pays_and_logs_it(store: Store) -> None:
+    made, client = team(store, Step('{"search": ["water over stone"]}', match=asked, times=None))
+    with made:
+        result = made.run(TASK, budget=Budget(usd=1.0))
+    rows = store.rows(select(steps).where(steps.c.role == ROLE))
+    assert [(row["kind"], row["subtask"].partition("#")[2], row["agent"]) for row in rows] == [("model", "1", ROLE)]
+    everything = [request for request in client.requests if asked(request)]
+    assert len(everything) == len(rows)
+    assert result.cost.usd == pytest.approx(sum(row["usd_nano"] or 0 for row in store.rows(select(steps))) / 1e9)
+    assert rows[0]["usd_nano"] > 0
+
+
+def test_without_tiers_no_model_is_asked_by_memory(store: Store) -> None:
+    client = ScriptedClient([Step('{"answer": "a gate"}', match=lambda request: not asked(request), times=None)])
+    with Team([SPEAKER], Settings(), store=store, models={"worker-small": client}) as made:
+        made.memory.add("The gate is next to the weir.")
+        assert made.run(TASK).status == "ok"
+    assert not any(asked(request) for request in client.requests)
+
+
+def test_tools_do_not_ask_it(store: Store) -> None:
+    made, client = team(store)
+    with made:
+        memory = made.services.tool_context(None, None).memory
+        assert memory is not None
+        found = memory.recall("Where is the gate?", k=1)
+        assert [memory.read(item.id) for item in found.items] == ["The gate is next to the weir."]
+    assert client.requests == []
+
+
+def test_a_budget_that_can_not_pay_it_leaves_the_run_to_mid(store: Store) -> None:
+    made, client = team(store, Step('{"search": []}', match=asked, times=None))
+    with made:
+        made.run(TASK, budget=Budget(tokens=10))
+    assert not any(asked(request) for request in client.requests)
+
+
+def test_a_tier_that_is_not_there_is_an_error_of_the_configuration(store: Store) -> None:
+    with pytest.raises(UsageError, match="tier 'best' of memory module entity is unknown"):
+        team(store, tiers={"entity": "best"})
+
+
+def test_closing_the_team_ends_the_call(store: Store) -> None:
+    began = threading.Event()
+
+    def slow(request: ChatRequest) -> bool:
+        if asked(request):
+            began.set()
+        return asked(request)
+
+    made, _ = team(store, Step('{"search": []}', match=slow, delay=60.0, times=None))
+    came: list[Any] = []
+
+    def go() -> None:
+        try:
+            came.append(made.run(TASK))
+        except Exception as error:
+            came.append(error)
+
+    waiting = threading.Thread(target=go, daemon=True)
+    waiting.start()
+    assert began.wait(30)
+    made.close()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert [type(one) for one in came] == [RunError]
+    assert not any(asking(thread) for thread in threading.enumerate())
+
+
+def asking(thread: threading.Thread) -> bool:
+    """Whether it still waits for the model, some time from now."""
+    if thread.name.startswith("asyncio_"):
+        thread.join(0.2)
+    frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
+    return any(frame.name == "ask" for frame in traceback.extract_stack(frame)) if frame else False
+
+
+def test_what_was_answered_before_a_crash_is_not_asked_again(store: Store) -> None:
+    schema = {"type": "object", "properties": {"search": {"type": "array"}}}
+    request = ChatRequest([{"role": "user", "content": "What next?"}], schema=schema)
+    client = ScriptedClient([json.dumps({"search": ["weir"]})])
+    models = Models(Settings(), store, {"worker-small": client})
+    store.append(runs, {"id": "r1", "task": TASK, "status": "running", "created": 1.0, "package_version": "0"})
+    account = Ledger(store).open("r1", Budget())
+
+    async def twice() -> list[str]:
+        pays = Caller(account, ROLE, "r1", "p0.s1#1")
+        readers: list[Reader] = [RunReader(models, pays)]
+        first = await asyncio.to_thread(readers[0].ask, request)
+        store.flush()
+        again = RunReader(models, pays, Replay(store, "r1", "p0.s1#1"))
+        return [first.text, (await asyncio.to_thread(again.ask, request)).text]
+
+    first, again = asyncio.run(twice())
+    assert first == again == '{"search": ["weir"]}'
+    assert len(client.requests) == 1
