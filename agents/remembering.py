@@ -5,6 +5,7 @@ made again when the run is resumed.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
@@ -33,28 +34,43 @@ class RunReader:
     def __init__(self, models: Models, caller: Caller, replay: Replay | None = None) -> None:
         self._models, self._caller, self._replay = models, caller, replay
         self._loop = asyncio.get_running_loop()
-        self._job: Future[Completion] | None = None
-
-    @property
-    def room(self) -> int:
-        return self._models.client(ROLE).context_tokens
+        self._jobs: set[Future[Completion]] = set()
+        self._stopped, self._lock = False, threading.Lock()
 
     def ask(self, request: ChatRequest) -> Reply:
         known = self._replay.take(ROLE, request) if self._replay else None
         if known is not None:
             return Reply(known.text, 0, 0.0)
-        self._job = asyncio.run_coroutine_threadsafe(self._models.chat(ROLE, request, self._caller), self._loop)
+        job = self._begun(request)
         try:
-            answer = self._job.result()
+            answer = job.result()
         except CancelledError as error:
-            raise RunError("the run was stopped while memory's model was answering") from error
+            raise _stopped() from error
+        finally:
+            self._jobs.discard(job)
         spent = self._models.client(ROLE).price.nano(answer.prompt_tokens, answer.completion_tokens) / 1e9
         return Reply(answer.text, answer.prompt_tokens + answer.completion_tokens, spent)
 
+    def _begun(self, request: ChatRequest) -> Future[Completion]:
+        with self._lock:
+            if self._stopped:
+                raise _stopped()
+            work = self._models.chat(ROLE, request, self._caller)
+            job = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._jobs.add(job)
+            return job
+
     def stop(self) -> None:
-        """End the call that goes on, so that its thread ends."""
-        if self._job is not None:
-            self._job.cancel()
+        """End the calls that go on, so that their threads end, and begin no more."""
+        with self._lock:
+            self._stopped = True
+            jobs = list(self._jobs)
+        for job in jobs:
+            job.cancel()
+
+
+def _stopped() -> RunError:
+    return RunError("the run was stopped while memory's model was answering")
 
 
 async def recalled(recall: Callable[..., Recall], reader: RunReader | None, *args: Any, **options: Any) -> Recall:

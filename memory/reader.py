@@ -41,11 +41,6 @@ class Reply:
 class Reader(Protocol):
     """A model as memory asks it. Safe to use from several threads."""
 
-    @property
-    def room(self) -> int:
-        """Most tokens of prompt and answer together."""
-        ...
-
     def ask(self, request: ChatRequest) -> Reply:
         """Answer, and wait for it.
 
@@ -68,10 +63,6 @@ class ClientReader:
         self._lock = threading.Lock()
         # whoever recalls may have an event loop of their own in their thread
         self._threads = ThreadPoolExecutor(_AT_ONCE, "pointwork-reader")
-
-    @property
-    def room(self) -> int:
-        return self._opened().context_tokens
 
     def ask(self, request: ChatRequest) -> Reply:
         client = self._opened()
@@ -105,10 +96,6 @@ class Answers:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._known: dict[str, Reply | PointworkError] = {}
-
-    @property
-    def room(self) -> int:
-        return self._reader.room
 
     def ask(self, request: ChatRequest) -> Reply:
         """What was said; raises ``Wanted`` if that was not asked yet, and what asking raised."""

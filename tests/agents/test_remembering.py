@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from sqlalchemy import select
 from pointwork import Agent, Budget, Team
 from pointwork.agents.remembering import ROLE, RunReader
 from pointwork.agents.replay import Replay
-from pointwork.errors import RunError, UsageError
+from pointwork.errors import ProviderError, RunError, UsageError
 from pointwork.ledger import Ledger
-from pointwork.memory.reader import Reader
+from pointwork.memory.reader import ClientReader, Reader
 from pointwork.models import ChatRequest, Price, ScriptedClient, Step
 from pointwork.models.gateway import Caller, Models
 from pointwork.settings import Settings
@@ -117,6 +118,57 @@ def asking(thread: threading.Thread) -> bool:
         thread.join(0.2)
     frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
     return any(frame.name == "ask" for frame in traceback.extract_stack(frame)) if frame else False
+
+
+# -- both readers ------------------------------------------------------------------------------------------
+
+REQUEST = ChatRequest([{"role": "user", "content": "one two three"}], schema={"type": "object"})
+
+
+@pytest.fixture(params=["by itself", "of a run"])
+def ask(request: pytest.FixtureRequest, store: Store) -> Callable[[ScriptedClient, int], list[Any]]:
+    """Ask a reader so many times at once, from threads; what came, errors too."""
+    store.append(runs, {"id": "r1", "task": TASK, "status": "running", "created": 1.0, "package_version": "0"})
+
+    async def all_of(client: ScriptedClient, count: int) -> list[Any]:
+        reader: Reader = ClientReader(lambda: client)
+        if request.param == "of a run":
+            account = Ledger(store).open("r1", Budget())
+            reader = RunReader(
+                Models(Settings(), store, {"worker-small": client}), Caller(account, ROLE, "r1", "s")
+            )
+        assert isinstance(reader, Reader)
+        asked = [asyncio.to_thread(reader.ask, REQUEST) for _ in range(count)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return lambda client, count: asyncio.run(all_of(client, count))
+
+
+def test_readers_answer_and_say_what_it_took(ask: Callable[[ScriptedClient, int], list[Any]]) -> None:
+    [reply] = ask(ScriptedClient(['{"a": 1}'], price=Price(1.0, 2.0)), 1)
+    assert (reply.text, reply.tokens, reply.usd) == ('{"a": 1}', 6, pytest.approx((4 * 1.0 + 2 * 2.0) / 1e6))
+
+
+def test_readers_are_asked_by_several_at_once(ask: Callable[[ScriptedClient, int], list[Any]]) -> None:
+    replies = ask(ScriptedClient([Step('{"a": 1}', times=None, delay=0.01)]), 12)
+    assert [reply.text for reply in replies] == ['{"a": 1}'] * 12
+
+
+def test_readers_try_again_what_can_succeed(ask: Callable[[ScriptedClient, int], list[Any]]) -> None:
+    [reply] = ask(ScriptedClient([ProviderError("busy", retryable=True), "{}"]), 1)
+    assert reply.text == "{}"
+
+
+def test_readers_fail_with_an_error_of_ours(ask: Callable[[ScriptedClient, int], list[Any]]) -> None:
+    [error] = ask(ScriptedClient([ProviderError("gone", retryable=False)]), 1)
+    assert isinstance(error, ProviderError)
+
+
+def test_readers_leave_it_to_others_whether_an_answer_is_of_use(
+    ask: Callable[[ScriptedClient, int], list[Any]],
+) -> None:
+    [reply] = ask(ScriptedClient(["no JSON"]), 1)
+    assert reply.text == "no JSON"
 
 
 def test_what_was_answered_before_a_crash_is_not_asked_again(store: Store) -> None:

@@ -25,8 +25,6 @@ ASKED = [
 class Says:
     """Answers each question of a module, and counts."""
 
-    room = 4096
-
     def __init__(self) -> None:
         self.prompts: list[str] = []
 

@@ -189,10 +189,6 @@ class Slow:
         self.store = store
         self.asked = 0
 
-    @property
-    def room(self) -> int:
-        return 4096
-
     def ask(self, request: ChatRequest) -> Reply:
         self.asked += 1
         assert self.memory is not None

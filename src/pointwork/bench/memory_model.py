@@ -60,10 +60,6 @@ class _Once:
         self._model = model
         self._known: dict[str, Reply] = {}
 
-    @property
-    def room(self) -> int:
-        return self._model.room
-
     def ask(self, request: ChatRequest) -> Reply:
         key = repr((request.messages, request.schema))
         if key not in self._known:
