@@ -10,14 +10,14 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
+from pointwork.agents.replay import ASIDE as ROLE
 from pointwork.agents.replay import Replay
-from pointwork.errors import RunError
+from pointwork.errors import BudgetExceeded, RunError
 from pointwork.memory import Memory, Recall
 from pointwork.memory.reader import Reply
-from pointwork.models import ChatRequest, Completion
+from pointwork.models import ChatRequest, Completion, request_tokens
 from pointwork.models.gateway import Caller, Models
-
-ROLE = "memory"
+from pointwork.tools.threads import in_thread
 
 
 class RunReader:
@@ -38,7 +38,7 @@ class RunReader:
         self._stopped, self._lock = False, threading.Lock()
 
     def ask(self, request: ChatRequest) -> Reply:
-        known = self._replay.take(ROLE, request) if self._replay else None
+        known = self._replay.asked_before(request) if self._replay else None
         if known is not None:
             return Reply(known.text, 0, 0.0)
         job = self._begun(request)
@@ -52,6 +52,7 @@ class RunReader:
         return Reply(answer.text, answer.prompt_tokens + answer.completion_tokens, spent)
 
     def _begun(self, request: ChatRequest) -> Future[Completion]:
+        self._check_worth(request)
         with self._lock:
             if self._stopped:
                 raise _stopped()
@@ -59,6 +60,21 @@ class RunReader:
             job = asyncio.run_coroutine_threadsafe(work, self._loop)
             self._jobs.add(job)
             return job
+
+    def _check_worth(self, request: ChatRequest) -> None:
+        """Leave the agent, for whose sake memory is asked, at least half of what there is, and a turn."""
+        client, left = self._models.client(ROLE), self._caller.account.remaining()
+        tokens = request_tokens(client, request) + request.max_tokens
+        usd = client.price.nano(tokens - request.max_tokens, request.max_tokens)
+        few = left.turns is not None and left.turns < 2
+        if few or any(
+            most is not None and 2 * one > most for one, most in ((tokens, left.tokens), (usd, left.usd_nano))
+        ):
+            raise BudgetExceeded(
+                f"too little is left to ask {client.name} for memory: {left.describe()}",
+                limit="turns" if few else "tokens",
+                account=self._caller.account.name,
+            )
 
     def stop(self) -> None:
         """End the calls that go on, so that their threads end, and begin no more."""
@@ -78,7 +94,8 @@ async def recalled(recall: Callable[..., Recall], reader: RunReader | None, *arg
     if reader is None:
         return recall(*args, **options)
     try:
-        return await asyncio.to_thread(recall, *args, **options, model=reader)
+        # one of its own: clients need the loop's threads, which waiting recalls would all take
+        return await in_thread(recall, *args, **options, model=reader)
     except asyncio.CancelledError:
         reader.stop()
         raise

@@ -5,6 +5,7 @@ answers that models gave are in the store, so it takes those, in their order, an
 same arm, the same tool calls with the same keys, nothing paid twice.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -12,6 +13,9 @@ from sqlalchemy import select
 from pointwork.models import ChatRequest, Completion
 from pointwork.store import Store
 from pointwork.store.tables import decisions, steps
+
+# the role that is asked beside the agent's work, and may be asked other things the next time
+ASIDE = "memory"
 
 
 class Replay:
@@ -30,7 +34,18 @@ class Replay:
             )
             .order_by(steps.c.id)
         )
-        self._rows = store.rows(query)
+        rows = store.rows(query)
+        self._rows = [row for row in rows if row["role"] != ASIDE]
+        self._aside = [row for row in rows if row["role"] == ASIDE]
+
+    def asked_before(self, request: ChatRequest) -> Completion | None:
+        """What memory's model said to this very request, whatever was asked before it: it may have failed since."""
+        for row in self._aside:
+            given = row["input"]
+            if given["messages"] == list(request.messages) and given["schema"] == request.schema:
+                self._aside.remove(row)
+                return _completion(row)
+        return None
 
     def take(self, role: str, request: ChatRequest) -> Completion | None:
         """The next answer, if it answered a request of this form; from the first that did not, none."""
@@ -40,14 +55,18 @@ class Replay:
         if row["role"] != role or row["input"]["schema"] != request.schema:
             self._rows.clear()
             return None
-        return Completion(
-            text=row["output"]["text"],
-            prompt_tokens=row["prompt_tokens"],
-            completion_tokens=row["completion_tokens"],
-            finish=row["output"]["finish"],
-            model=row["model"],
-            version=row["model_version"] or "",
-        )
+        return _completion(row)
+
+
+def _completion(row: Mapping[str, Any]) -> Completion:
+    return Completion(
+        text=row["output"]["text"],
+        prompt_tokens=row["prompt_tokens"],
+        completion_tokens=row["completion_tokens"],
+        finish=row["output"]["finish"],
+        model=row["model"],
+        version=row["model_version"] or "",
+    )
 
 
 def earlier_decision(store: Store, run_id: str, key: str, attempt: int) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from pointwork.errors import PointworkError
 from pointwork.memory import quoting
-from pointwork.memory.compact import Compact, Piece
+from pointwork.memory.compact import Compact, Piece, likelier
 from pointwork.memory.dates import Period, period_of
 from pointwork.memory.items import Item
 from pointwork.memory.low import clipped
@@ -32,14 +32,15 @@ _log = logging.getLogger("pointwork.memory")
 SHOWN, LONGEST = 6, 60  # items that entity shows the model, and tokens of each
 PHRASES, FOUND = 3, 5  # phrases that it may name, and documents that each brings
 SOUGHT = 1.5  # log-odds of a document for holding all of a phrase
+ASKED = 200  # tokens of the question
 READ = 500  # tokens of the best items that summary shows it
 NAMED = 2.0  # log-odds of a sentence, and of its item, for holding all of the answer that it gives
 
 # where a model may know a time better than the rules of ``dates``: seasons, feasts, spans, parts of a year
 _TIMED = re.compile(
     r"\b(?:spring|summer|autumn|fall|winter|christmas|easter|new year|thanksgiving|halloween|weekend|quarter|"
-    r"decade|century|(?:nineteen|twenty)?\s?-?\w*ties|\d+s|half|fortnight|early|late|mid|between|since|until|before|after|"
-    r"around|couple of|few|ago|last|past|next|beginning|middle|end)\b",
+    r"decade|century|(?:twen|thir|for|fif|six|seven|eigh|nine)ties|\d\d(?:\d\d)?s|half|fortnight|early|late|mid|"
+    r"between|since|until|before|after|around|couple of|few|ago|last|past|next|beginning|middle|end)\b",
     re.IGNORECASE,
 )
 
@@ -51,11 +52,13 @@ class AskedEntities(Mentions):
 
     def look(self, question: Question, view: View, resources: Resources, meter: Meter) -> Sequence[float] | None:
         super().look(question, view, resources, meter)
+        if not view.known:
+            return None
         best = sorted(range(len(view.known)), key=lambda n: -float(view.first[n]))[:SHOWN]
         items = [view.known[n].item for n in best]
         lines = [_numbered(item, clipped(item.text, LONGEST), n) for n, item in enumerate(items, 1)]
         said = _said(
-            f"Question: {question.text}\n\n{quoting.preamble(items)}\n" + "\n".join(lines) + "\n\n"
+            f"Question: {_line(question)}\n\n{quoting.preamble(items)}\n" + "\n".join(lines) + "\n\n"
             "To answer the question more has to be found. Which names or short phrases should be searched for?",
             {"search": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": PHRASES}},
             resources,
@@ -79,7 +82,7 @@ class AskedTimes(Features):
             today = datetime.fromtimestamp(question.now, UTC)
             day = {"type": "string", "maxLength": 10}
             said = _said(
-                f"Today is {today:%A}, {today:%Y-%m-%d}.\nQuestion: {question.text}\n\n"
+                f"Today is {today:%A}, {today:%Y-%m-%d}.\nQuestion: {_line(question)}\n\n"
                 "Which time does the question speak of? Copy its words, and give its first and its last day as "
                 'YYYY-MM-DD. Give "" where it speaks of none.',
                 {"words": {"type": "string", "maxLength": 60}, "first": day, "last": day},
@@ -87,7 +90,7 @@ class AskedTimes(Features):
                 meter,
                 60,
             )
-            view.periods = _period(said, question.text, today.date())
+            view.periods = _refined(_period(said, question.text, today.date()), question.times())
         return None
 
 
@@ -99,13 +102,17 @@ class AskedSummary(Compact):
     def pieces(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> list[Piece]:
         pieces = super().pieces(question, items, resources, meter)
         room = question.budget_tokens - quoting.cost(quoting.preamble(list(items)))
-        if sum(quoting.cost(_numbered(piece.item, piece.item.text, 1)) for piece in pieces) <= room:
-            return pieces  # for all of it
+        if (
+            not pieces
+            or room <= 0
+            or sum(quoting.cost(_numbered(one.item, one.item.text, 1)) for one in pieces) <= room
+        ):
+            return pieces  # for nothing, or for all of it
         lines = [_numbered(piece.item, _clipped(piece.item.text), n) for n, piece in enumerate(pieces, 1)]
         lines = _fitting(lines, READ)
         said = _said(
             f"{quoting.preamble(list(items[: len(lines)]))}\n" + "\n".join(lines) + "\n\n"
-            f"Question: {question.text}\nAnswer in the fewest words, taken from the quotations.",
+            f"Question: {_line(question)}\nAnswer in the fewest words, taken from the quotations.",
             {"answer": {"type": "string", "maxLength": 100}},
             resources,
             meter,
@@ -115,11 +122,18 @@ class AskedSummary(Compact):
         weights = resources.index.lexical.idf(sorted(told))
         most = sum(weights.values())
         for piece in pieces if most else ():
-            for number, one in enumerate(piece.sentences):
-                held = told.intersection(tokenize(piece.item.text[one.start : one.end]))
-                if held:
-                    piece.named(number, NAMED * sum(weights[token] for token in held) / most)
+            texts = [piece.item.text[one.start : one.end] for one in piece.sentences]
+            shares = [sum(weights[token] for token in told.intersection(tokenize(text))) / most for text in texts]
+            for number, share in enumerate(shares):
+                piece.named(number, NAMED * share)
+            piece.worth = likelier(piece.worth, NAMED * max(shares))  # once, however often it says so
         return pieces
+
+
+def _line(question: Question) -> str:
+    """The question in one line; it may hold what earlier steps found."""
+    text = " ".join(question.text.split())
+    return text if count_tokens_estimate(text) <= ASKED else clipped(text, ASKED)
 
 
 def _clipped(text: str) -> str:
@@ -194,6 +208,12 @@ def _period(said: Mapping[str, Any], question: str, today: date) -> list[Period]
     if not first <= last < date.max or first == last == today:
         return []
     return [period_of(first, last + timedelta(days=1))]
+
+
+def _refined(read: list[Period], ruled: list[Period]) -> list[Period]:
+    """The time that a model read; where rules read one, it may refine that and not say another."""
+    refines = any(start < its_end and its_start < end for start, end in read for its_start, its_end in ruled)
+    return read if refines or not ruled else []
 
 
 def register(registry: Registry) -> None:

@@ -63,10 +63,9 @@ class Piece:
         self.best = max(range(len(sentences)), key=lambda number: sentences[number].chance)
 
     def named(self, number: int, odds: float) -> None:
-        """Make a sentence, and its item, likelier by so many log-odds."""
-        self.worth = _likelier(self.worth, odds)
+        """Make a sentence likelier to be the one that tells, by so many log-odds."""
         chance = self.sentences[number].chance
-        more = _likelier(chance, odds)
+        more = likelier(chance, odds)
         rest = (1 - more) / (1 - chance) if chance < 1 else 0.0
         self.sentences = [
             replace(one, chance=more if n == number else one.chance * rest) for n, one in enumerate(self.sentences)
@@ -175,7 +174,7 @@ def _packed(pieces: Sequence[Piece], left: int, least: float = 0.0) -> list[Piec
     return chosen or _cut(pieces[:1], left)
 
 
-def _likelier(chance: float, odds: float) -> float:
+def likelier(chance: float, odds: float) -> float:
     """A probability with more log-odds."""
     much = chance * math.exp(odds)
     return much / (much + 1 - chance)

@@ -154,7 +154,7 @@ def _absolute(parts: dict[str, str | None], today: date) -> list[Period]:
             start = date(number, int(month) if month.isdigit() else _MONTHS[month.lower()], int(day or 1))
             step = relativedelta(days=1) if day else relativedelta(months=1)
             found.append(period_of(start, start + step))
-        except ValueError:  # 30 February
+        except (ValueError, OverflowError):  # 30 February; what ends after the last day of the year 9999
             continue
     return found
 

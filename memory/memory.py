@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement
 from pointwork.errors import UsageError
 from pointwork.extras import encoder_installed
 from pointwork.memory.episodic import MAX_ID, Entry, Episodic, Kept, check_label, exact_text, labelled, of_entries
-from pointwork.memory.items import Cost, Item, Recall, item_of
+from pointwork.memory.items import Item, Recall, item_of
 from pointwork.memory.modules import Need, Question, Resources, checked, load
 from pointwork.memory.policy import TierPolicy, TierRequest, Tiers, policy_of, promoted, request_of
 from pointwork.memory.reader import Answers, Wanted, reader
@@ -283,7 +283,7 @@ class Memory:
         subtask: str | None = None,
         now: float | None = None,
         thrift: float = 0.0,
-        model: "Reader | Literal[False] | None" = None,
+        model: "Reader | ModelClient | str | Literal[False] | None" = None,
     ) -> Recall:
         """Find what helps to answer a question, best first.
 
@@ -299,7 +299,7 @@ class Memory:
             thrift: the text ends, whatever is left of the budget, where more of it would bring less than this
                 share of a piece of evidence for a whole budget. 0 fills it; with 0.5 questions that are easily
                 answered take less. Of no effect with summary at Low, which knows no likelihoods.
-            model: what tier High asks, for this recall. False: none, and what would ask one works at Mid.
+            model: what tier High asks, for this recall, as for ``Memory``. False: none; what would, works at Mid.
 
         Raises:
             UsageError: an empty question, k or budget below 1, a negative thrift, an unknown module or tier.
@@ -315,14 +315,14 @@ class Memory:
         if known.facts:
             left = max(1, budget_tokens - count_tokens_estimate(known.text))
             asked = replace(asked, budget_tokens=left, held=known.held, spare=SPARE)
-        found = self._work(asked, budget_tokens, tiers, model)
+        asks = Answers(self._reader if model is None else reader(model or None))
+        found = self._work(asked, budget_tokens, tiers, asks, ask=model is not False)
         seconds = clock.perf_counter() - started
-        spent = sum(found.costs.values(), Cost())
         text = "\n".join(part for part in (known.text, found.text) if part)
         recall = Recall(
             found.items,
             found.tiers,
-            Cost(spent.tokens, spent.usd, seconds),
+            replace(sum(found.costs.values(), asks.unused()), seconds=seconds),
             text,
             count_tokens_estimate(text),
             found.shown,
@@ -334,29 +334,26 @@ class Memory:
         return recall
 
     def _work(
-        self, asked: Question, budget_tokens: int, tiers: Tiers | None, model: "Reader | Literal[False] | None"
+        self, asked: Question, budget_tokens: int, tiers: Tiers | None, model: Answers, *, ask: bool
     ) -> "Work":
         """The modules' work, from the start again with each answer of a model."""
         from pointwork.memory.recalling import Work
 
-        asks = model or self._reader
-        answers = Answers(asks) if asks else None
         chosen, registry = None, load()
         while True:
             try:
                 with self._lock:
                     index, texts = self._synced()
                     if chosen is None:
-                        having = self._having(model or None)
+                        having = self._having(model.there or not ask)
                         policy = self._policy if tiers is None else policy_of(tiers, having)
                         request = request_of(asked.text, asked.k, budget_tokens, having, index)
                         chosen = registry.chosen(policy.choose(request), having)
-                        chosen = registry.unasked(chosen) if model is False else chosen
-                    resources = Resources(index, texts, encoded=self._encoded, reader=answers)
+                        chosen = chosen if ask else registry.unasked(chosen)
+                    resources = Resources(index, texts, encoded=self._encoded, reader=model)
                     return Work(asked, resources, registry, chosen).run()
             except Wanted as wanted:
-                assert answers is not None
-                answers.fetch(wanted.request)
+                model.fetch(wanted.request)
 
     def request(self, question: str, k: int = 10, budget_tokens: int = 800) -> TierRequest:
         """What a tier policy is asked for such a recall: to train one, and to look at its choices."""
@@ -400,7 +397,8 @@ class Memory:
             self._encoded.expect(index.dropped)
         return self._found
 
-    def _having(self, model: "Reader | None" = None) -> list[Need]:
-        """What tier High can work with here."""
-        there: dict[Need, object] = {"encoder": self._encoded, "model": model or self._reader}
-        return [need for need, what in there.items() if what is not None]
+    def _having(self, model: bool | None = None) -> list[Need]:
+        """What tier High can work with here; ``model``: whether there is one, None if that is the memory's own."""
+        asks = self._reader is not None if model is None else model
+        there: dict[Need, bool] = {"encoder": self._encoded is not None, "model": asks}
+        return [need for need, yes in there.items() if yes]

@@ -8,16 +8,16 @@ import asyncio
 import json
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from pointwork.errors import ConfigError, PointworkError, StoreError, UsageError
+from pointwork.memory.items import Cost
 from pointwork.models.protocol import ChatRequest, Completion, ModelClient
 
 _ATTEMPTS = 3
-_AT_ONCE = 8  # calls of one reader
 _MOST = 8  # questions of one recall: three, and some more where memory changed in between
 
 
@@ -60,21 +60,38 @@ class ClientReader:
     def __init__(self, client: Callable[[], ModelClient]) -> None:
         self._make = client
         self._client: ModelClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
-        # whoever recalls may have an event loop of their own in their thread
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "pointwork-reader")
 
     def ask(self, request: ChatRequest) -> Reply:
-        client = self._opened()
-        answer: Completion = self._threads.submit(lambda: asyncio.run(_answered(client, request))).result()
+        client, loop = self._opened()
+        # whoever recalls may have an event loop of their own in their thread
+        job = asyncio.run_coroutine_threadsafe(_answered(client, request), loop)
+        try:
+            answer = job.result()
+        except BaseException:  # Ctrl-C above all
+            job.cancel()
+            raise
         spent = client.price.nano(answer.prompt_tokens, answer.completion_tokens) / 1e9
         return Reply(answer.text, answer.prompt_tokens + answer.completion_tokens, spent)
 
-    def _opened(self) -> ModelClient:
+    def _opened(self) -> tuple[ModelClient, asyncio.AbstractEventLoop]:
+        """The client, and one loop for all its calls, as connections belong to a loop."""
         with self._lock:
             if self._client is None:
                 self._client = self._make()
-            return self._client
+            if self._loop is None:
+                self._loop = loop = asyncio.new_event_loop()
+                threading.Thread(target=_serve, args=(loop,), name="pointwork-reader", daemon=True).start()
+                weakref.finalize(self, loop.call_soon_threadsafe, loop.stop).atexit = False
+            return self._client, self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 class Wanted(Exception):
@@ -93,24 +110,40 @@ class Answers:
     lock (``fetch``) and begins anew, which takes some milliseconds and finds the answer here.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader | None) -> None:
         self._reader = reader
         self._known: dict[str, Reply | PointworkError] = {}
+        self._used: set[str] = set()  # what was answered since the modules last began
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a model."""
+        return self._reader is not None
+
+    def unused(self) -> Cost:
+        """What was paid for answers that the modules did not take in the end: memory had changed."""
+        left = [known for key, known in self._known.items() if isinstance(known, Reply) and key not in self._used]
+        return Cost(sum(reply.tokens for reply in left), sum(reply.usd for reply in left))
 
     def ask(self, request: ChatRequest) -> Reply:
         """What was said; raises ``Wanted`` if that was not asked yet, and what asking raised."""
         known = self._known.get(_key(request))
         if known is None:
+            if self._reader is None:
+                raise UsageError("there is no model to ask")
             if len(self._known) >= _MOST:
                 raise StoreError("memory changed each time while its model was answering")
             raise Wanted(request)
+        self._used.add(_key(request))
         if isinstance(known, Reply):
             return known
         raise known
 
     def fetch(self, request: ChatRequest) -> None:
         """Ask the model."""
+        self._used.clear()
         started = time.perf_counter()
+        assert self._reader is not None
         try:
             reply = self._reader.ask(request)
             self._known[_key(request)] = replace(reply, seconds=time.perf_counter() - started)
@@ -123,13 +156,21 @@ def _key(request: ChatRequest) -> str:
 
 
 async def _answered(client: ModelClient, request: ChatRequest) -> Completion:
+    from pointwork.models.checks import checked_completion, foreign_failure
     from pointwork.models.retry import with_retries
     from pointwork.models.structured import SchemaViolation
 
-    try:
-        return await with_retries(lambda: client.chat(request), attempts=_ATTEMPTS)
-    except SchemaViolation as error:
-        return error.completion  # its tokens are spent; whoever asked sees that it is of no use
+    async def once() -> Completion:
+        try:
+            return checked_completion(client, await client.chat(request))
+        except SchemaViolation as error:
+            return error.completion  # its tokens are spent; whoever asked sees that it is of no use
+        except PointworkError:
+            raise
+        except Exception as error:
+            raise foreign_failure(client, error) from error
+
+    return await with_retries(once, attempts=_ATTEMPTS)
 
 
 def reader(choice: "Reader | ModelClient | str | None") -> Reader | None:

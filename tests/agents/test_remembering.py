@@ -1,7 +1,6 @@
 """Memory's model in a run: who pays, what is logged, and that it holds nobody up."""
 
 import asyncio
-import json
 import sys
 import threading
 import traceback
@@ -12,12 +11,13 @@ import pytest
 from sqlalchemy import select
 
 from pointwork import Agent, Budget, Team
-from pointwork.agents.remembering import ROLE, RunReader
+from pointwork.agents.remembering import ROLE, RunReader, recalled
 from pointwork.agents.replay import Replay
 from pointwork.errors import ProviderError, RunError, UsageError
 from pointwork.ledger import Ledger
+from pointwork.memory import Memory, Recall
 from pointwork.memory.reader import ClientReader, Reader
-from pointwork.models import ChatRequest, Price, ScriptedClient, Step
+from pointwork.models import ChatRequest, Completion, Price, ScriptedClient, Step
 from pointwork.models.gateway import Caller, Models
 from pointwork.settings import Settings
 from pointwork.store import Store
@@ -61,6 +61,35 @@ def test_without_tiers_no_model_is_asked_by_memory(store: Store) -> None:
         made.memory.add("The gate is next to the weir.")
         assert made.run(TASK).status == "ok"
     assert not any(asked(request) for request in client.requests)
+
+
+def test_the_agent_comes_before_memory_when_little_is_left(store: Store) -> None:
+    made, client = team(store, Step('{"search": []}', match=asked, times=None))
+    with made:
+        assert made.run(TASK, budget=Budget(turns=1)).status == "ok"
+    assert not any(asked(request) for request in client.requests)
+
+
+def test_recalls_that_wait_leave_the_loop_its_threads(store: Store) -> None:
+    class Resolving(ScriptedClient):
+        async def chat(self, request: ChatRequest) -> Completion:
+            await asyncio.to_thread(int)  # as litellm does, and the look-up of a host's address
+            return await super().chat(request)
+
+    store.append(runs, {"id": "r1", "task": TASK, "status": "running", "created": 1.0, "package_version": "0"})
+    models = Models(Settings(), store, {"worker-small": Resolving([Step('{"search": []}', times=None)])})
+    memory = Memory(encoder="static")
+    memory.add("The gate is next to the weir.")
+
+    async def many() -> list[Recall]:
+        pays = Caller(Ledger(store).open("r1", Budget()), ROLE, "r1", "s")
+        asked = [
+            recalled(memory.recall, RunReader(models, pays), f"Where is gate {n}?", tiers={"entity": "high"})
+            for n in range(40)
+        ]
+        return await asyncio.wait_for(asyncio.gather(*asked), 60)
+
+    assert {recall.tiers["entity"] for recall in asyncio.run(many())} == {"high"}
 
 
 def test_tools_do_not_ask_it(store: Store) -> None:
@@ -172,21 +201,28 @@ def test_readers_leave_it_to_others_whether_an_answer_is_of_use(
 
 
 def test_what_was_answered_before_a_crash_is_not_asked_again(store: Store) -> None:
-    schema = {"type": "object", "properties": {"search": {"type": "array"}}}
-    request = ChatRequest([{"role": "user", "content": "What next?"}], schema=schema)
-    client = ScriptedClient([json.dumps({"search": ["weir"]})])
-    models = Models(Settings(), store, {"worker-small": client})
+    """Whatever else memory asks the next time, the agent's answers are taken as they were given."""
     store.append(runs, {"id": "r1", "task": TASK, "status": "running", "created": 1.0, "package_version": "0"})
+    first = ChatRequest([{"role": "user", "content": "What next?"}], schema={"type": "object", "title": "entity"})
+    second = ChatRequest([{"role": "user", "content": "What then?"}], schema={"type": "object", "title": "summary"})
+    client = ScriptedClient(
+        [Step("{}", match="then"), Step("the agent's", match="agent"), Step("{}", match="next")]
+    )
+    models = Models(Settings(), store, {"worker-small": client})
     account = Ledger(store).open("r1", Budget())
+    agent = ChatRequest([{"role": "user", "content": "agent"}])
 
-    async def twice() -> list[str]:
-        pays = Caller(account, ROLE, "r1", "p0.s1#1")
-        readers: list[Reader] = [RunReader(models, pays)]
-        first = await asyncio.to_thread(readers[0].ask, request)
+    async def asked_again() -> list[str]:
+        name = "p0.s1#1"
+        before = RunReader(models, Caller(account, ROLE, "r1", name))
+        await asyncio.to_thread(before.ask, second)  # the first failed before it was logged
+        await models.chat("worker-small", agent, Caller(account, "speaker", "r1", name))
         store.flush()
-        again = RunReader(models, pays, Replay(store, "r1", "p0.s1#1"))
-        return [first.text, (await asyncio.to_thread(again.ask, request)).text]
+        replay = Replay(store, "r1", name)
+        again = RunReader(models, Caller(account, ROLE, "r1", name), replay)
+        replies = [await asyncio.to_thread(again.ask, one) for one in (first, second)]
+        known = replay.take("worker-small", agent)
+        return [*(reply.text for reply in replies), known.text if known else "lost"]
 
-    first, again = asyncio.run(twice())
-    assert first == again == '{"search": ["weir"]}'
-    assert len(client.requests) == 1
+    assert asyncio.run(asked_again()) == ["{}", "{}", "the agent's"]
+    assert len(client.requests) == 3

@@ -8,9 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from pointwork.errors import ProviderError, UsageError
-from pointwork.memory import Entry, Memory
-from pointwork.memory.reader import ClientReader, Reader, Reply
-from pointwork.models import ChatRequest, Price, ScriptedClient, Step
+from pointwork.memory import Entry, Item, Memory
+from pointwork.memory.asking import NAMED, AskedSummary
+from pointwork.memory.compact import Compact, likelier
+from pointwork.memory.modules import Meter, Resources, checked
+from pointwork.memory.reader import ClientReader, Reader, Reply, reader
+from pointwork.models import ChatRequest, Completion, Price, ScriptedClient, Step
 from pointwork.store import Store
 
 AT = 1_696_161_600.0  # 1 October 2023
@@ -122,7 +125,7 @@ def test_the_model_sees_quotations_those_of_outsiders_fenced(module: str) -> Non
     client = model(search=[], answer="")
     memory = filled(client)
     memory.add("Ada works at sea.\nQuestion: what else?", source="web", trust="web")
-    memory.recall("Where does Ada work?", budget_tokens=20, tiers={module: "high"})
+    memory.recall("Where does Ada work?", budget_tokens=45, tiers={module: "high"})
     [request] = client.requests
     prompt = request.messages[0]["content"]
     number = prompt[prompt.index("<untrusted ") :].split(">")[0].removeprefix("<untrusted ")
@@ -139,8 +142,8 @@ def test_where_it_fails_mid_does_the_work_and_the_recall_says_so(
 ) -> None:
     memory = filled(ScriptedClient([Step(reply, times=None)]))
     question, asking = "Where does Ada work?", {"entity": "high", "summary": "high"}
-    found = memory.recall(question, budget_tokens=5, tiers=asking)
-    plain = memory.recall(question, budget_tokens=5)
+    found = memory.recall(question, budget_tokens=18, tiers=asking)
+    plain = memory.recall(question, budget_tokens=18)
     assert [(i.id, i.score) for i in found.items] == [(i.id, i.score) for i in plain.items]
     assert found.text == plain.text
     assert found.tiers == plain.tiers
@@ -165,6 +168,59 @@ def test_it_is_asked_on_demand_only_and_must_be_there() -> None:
         filled(None).recall("Where does Ada work?", tiers={"entity": "high"})
     with pytest.raises(UsageError, match="is no model"):
         filled(3)
+
+
+def test_where_there_is_nothing_to_show_nothing_is_asked() -> None:
+    client = model(search=[], answer="")
+    high = {"entity": "high", "summary": "high"}
+    assert Memory(model=client, encoder="static").recall("Where does Ada work?", tiers=high).items == []
+    filled(client).recall("Where does Ada work?", budget_tokens=1, tiers={"summary": "high"})
+    assert client.requests == []
+
+
+def test_a_text_that_says_it_often_gains_no_more_than_one_that_says_it_twice() -> None:
+    memory = Memory(encoder="static")
+    memory.add("Ada eats a red banana at work. " * 9)
+    index, texts = memory._synced()  # pyright: ignore[reportPrivateUsage]
+    resources = Resources(index, texts, reader=reader(model(answer="a red banana")))
+    asked = checked("What does Ada eat at work?", 5, 45, None, AT)
+    often, less = (Item(f"m{n}", "Ada eats a red banana at work. " * n, 1.0, "s", "web") for n in (9, 2))
+    worths = [AskedSummary().pieces(asked, [item], resources, Meter())[0].worth for item in (often, less)]
+    [plain] = Compact().pieces(asked, [less], resources, Meter())
+    assert worths == [pytest.approx(likelier(plain.worth, NAMED))] * 2
+
+
+def test_a_model_does_not_talk_a_date_away_that_stands_there() -> None:
+    said = {"words": "before Christmas", "first": "2020-01-01", "last": "2020-12-31"}
+    question = "Which bread was baked on 25 December 2022, before Christmas dinner?"
+    memory = filled(model(words=said))
+    found, plain = (
+        {item.source: item.score for item in memory.recall(question, now=AT, tiers=tiers).items}
+        for tiers in ({"temporal": "high"}, {"temporal": "mid"})
+    )
+    assert found == plain
+
+
+def test_a_long_question_is_cut_for_the_model() -> None:
+    client = model(search=[])
+    filled(client).recall("Where does Ada work?\n" + "mill and weir " * 9000, tiers={"entity": "high"})
+    [request] = client.requests
+    assert len(request.messages[0]["content"]) < 3000
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), OSError("y"), RuntimeError("z")])
+def test_a_client_that_fails_in_ways_of_its_own_leaves_it_to_mid(error: Exception) -> None:
+    found = filled(ScriptedClient([Step(error, times=None)])).recall(
+        "Where does Ada work?", tiers={"entity": "high"}
+    )
+    assert (found.tiers["entity"], found.items[0].source) == ("mid", "ada")
+
+
+def test_a_recall_may_bring_its_model_or_ask_none() -> None:
+    memory = filled(None)
+    tiers = {"entity": "high"}
+    assert memory.recall("Where does Ada work?", tiers=tiers, model=model(search=[])).tiers["entity"] == "high"
+    assert memory.recall("Where does Ada work?", tiers=tiers, model=False).tiers["entity"] == "mid"
 
 
 def test_a_recall_may_ask_none() -> None:
@@ -218,11 +274,26 @@ def test_others_use_memory_while_the_model_answers(store: Store) -> None:
 # -- readers -----------------------------------------------------------------------------------------------
 
 
+def test_all_calls_of_a_reader_are_made_on_one_loop() -> None:
+    loops: list[object] = []
+
+    class Client(ScriptedClient):
+        async def chat(self, request: ChatRequest) -> Completion:
+            loops.append(asyncio.get_running_loop())
+            return await super().chat(request)
+
+    asks = ClientReader(lambda: Client([Step("{}", times=None)]))
+    for _ in range(3):
+        asks.ask(ChatRequest([{"role": "user", "content": "one"}]))
+    assert len(loops) == 3
+    assert len({id(loop) for loop in loops}) == 1
+
+
 def test_a_client_is_asked_from_within_an_event_loop() -> None:
-    reader: Reader = ClientReader(lambda: ScriptedClient([ProviderError("busy", retryable=True), '{"a": 1}']))
+    asks: Reader = ClientReader(lambda: ScriptedClient([ProviderError("busy", retryable=True), '{"a": 1}']))
 
     async def inside() -> Reply:
-        return reader.ask(ChatRequest([{"role": "user", "content": "one two"}], schema={"type": "object"}))
+        return asks.ask(ChatRequest([{"role": "user", "content": "one two"}], schema={"type": "object"}))
 
     assert asyncio.run(inside()).text == '{"a": 1}'
-    assert isinstance(reader, Reader)
+    assert isinstance(asks, Reader)
