@@ -156,21 +156,10 @@ def _key(request: ChatRequest) -> str:
 
 
 async def _answered(client: ModelClient, request: ChatRequest) -> Completion:
-    from pointwork.models.checks import checked_completion, foreign_failure
+    from pointwork.models.checks import checked_chat
     from pointwork.models.retry import with_retries
-    from pointwork.models.structured import SchemaViolation
 
-    async def once() -> Completion:
-        try:
-            return checked_completion(client, await client.chat(request))
-        except SchemaViolation as error:
-            return error.completion  # its tokens are spent; whoever asked sees that it is of no use
-        except PointworkError:
-            raise
-        except Exception as error:
-            raise foreign_failure(client, error) from error
-
-    return await with_retries(once, attempts=_ATTEMPTS)
+    return await with_retries(lambda: checked_chat(client, request), attempts=_ATTEMPTS)
 
 
 def reader(choice: "Reader | ModelClient | str | None") -> Reader | None:

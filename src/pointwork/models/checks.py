@@ -1,5 +1,6 @@
 """What every client refuses before it asks a model, and what is refused of clients that are the user's own."""
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -105,3 +106,27 @@ def foreign_failure(client: ModelClient, error: BaseException) -> ProviderError:
         return ProviderTimeout(f"{client.name} did not answer in time: {error}")
     told = f"{client.name} failed: {type(error).__name__}: {error}"
     return ProviderError(told, retryable=isinstance(error, OSError))
+
+
+async def checked_chat(client: ModelClient, request: ChatRequest) -> Completion:
+    """One attempt at an answer, whatever the client does.
+
+    An answer that does not satisfy the schema is one too: its tokens are spent, and whoever asked can say what was
+    wrong better than a blind retry.
+
+    Raises:
+        ProviderError: there is none. asyncio.CancelledError: this task was cancelled, not the client's own.
+    """
+    try:
+        return checked_completion(client, await client.chat(request))
+    except structured.SchemaViolation as error:
+        return error.completion
+    except PointworkError:
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise foreign_failure(client, error) from error
+    except (Exception, SystemExit) as error:
+        raise foreign_failure(client, error) from error

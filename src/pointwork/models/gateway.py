@@ -9,14 +9,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, ProviderError, ProviderTimeout
+from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
 from pointwork.ledger import Account, Amount, Reservation
 from pointwork.models.adapters import Adapter, adapter_for
-from pointwork.models.checks import checked_clients, checked_completion, checked_count, foreign_failure
+from pointwork.models.checks import checked_chat, checked_clients, checked_count
 from pointwork.models.counting import request_tokens
 from pointwork.models.protocol import ChatRequest, Completion, ModelClient, Price
 from pointwork.models.retry import with_retries
-from pointwork.models.structured import SchemaViolation
 from pointwork.settings import ModelSettings, Settings
 from pointwork.store import Store
 from pointwork.store.tables import steps
@@ -227,25 +226,11 @@ class Models:
         left = None if deadline is None else max(0.01, deadline - time.time())
         request = replace(request, timeout=timeout if left is None else min(timeout, left))
 
-        async def once() -> Completion:
-            try:
-                return checked_completion(client, await client.chat(request))
-            except SchemaViolation as error:
-                # its tokens are spent, and whoever asked can say what was wrong better than a blind retry
-                return error.completion
-            except PointworkError:
-                raise
-            except asyncio.CancelledError as error:
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
-                    raise
-                raise foreign_failure(client, error) from error
-            except (Exception, SystemExit) as error:
-                raise foreign_failure(client, error) from error
-
         try:
             async with asyncio.timeout(left):
-                return await with_retries(once, attempts=settings.attempts, deadline=deadline)
+                return await with_retries(
+                    lambda: checked_chat(client, request), attempts=settings.attempts, deadline=deadline
+                )
         except (TimeoutError, ProviderTimeout) as error:
             if deadline is not None and time.time() >= deadline - 0.05:
                 raise BudgetExceeded(
