@@ -1,7 +1,10 @@
 """The benchmark of memory's High tiers by a model, on a set of four turns."""
 
+import pytest
+
 from pointwork.bench.memory_model import measure
 from pointwork.bench.memory_sets import TRAINED, TRAINED_HOTPOT, Question, Set
+from pointwork.errors import UsageError
 from pointwork.memory import Entry
 from pointwork.memory.reader import Reply
 from pointwork.models import ChatRequest
@@ -46,7 +49,16 @@ def test_high_is_measured_beside_mid_and_no_prompt_is_asked_twice() -> None:
     ]
     assert len(model.prompts) == len(set(model.prompts))
     assert any("Answer in the fewest words" in prompt for prompt in model.prompts)
+    replies = [row for row in rows if row.what == "a reply"]
+    assert [(row.system, row.values["tokens"]) for row in replies] == [("summary High", 1), ("entity High", 1)]
+    assert sum(row.n for row in replies) == len(model.prompts)
+    rows = [row for row in rows if row not in replies]
     for mid, high, more in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
         assert (mid.what, high.what) == (more.what, more.what)
         for name in mid.values:
             assert abs(high.values[name] - mid.values[name] - more.values[name]) < 1e-9
+
+
+def test_a_model_has_to_be_named() -> None:
+    with pytest.raises(UsageError, match="which model is to be measured"):
+        list(measure([], Set("h", [], [], 0.0), 1, "static", None))

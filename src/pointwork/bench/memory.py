@@ -41,7 +41,7 @@ def measure(
     if MODEL in parts:
         from pointwork.bench import memory_model
 
-        yield from memory_model.measure(locomo(data), hotpot(data), limit, encoder, model)
+        yield from memory_model.measure(locomo(data), hotpot(data), limit, encoder, model or None)
     if "tiers" in parts:
         from pointwork.bench import memory_tiers
 
