@@ -240,8 +240,7 @@ class Services:
 
     def tool_context(self, root: str | None, thread: str | None) -> ToolContext:
         """What tools may use in a run."""
-        memory = self.memory if self.settings.memory.tiers is None else Unasked(self.memory)
-        return ToolContext(root=None if root is None else Path(root), memory=memory, thread=thread)
+        return ToolContext(root=None if root is None else Path(root), memory=Unasked(self.memory), thread=thread)
 
     async def aclose(self) -> None:
         """Store what is buffered, keep the router's state, close the models."""
