@@ -19,7 +19,7 @@ from pointwork.errors import PointworkError
 from pointwork.memory import quoting
 from pointwork.memory.compact import Compact, Piece, likelier
 from pointwork.memory.dates import Period, period_of
-from pointwork.memory.items import Item
+from pointwork.memory.items import UNTRUSTED, Item
 from pointwork.memory.low import clipped
 from pointwork.memory.mid import Features, Mentions
 from pointwork.memory.modules import Meter, Need, Question, Registry, Resources
@@ -102,11 +102,8 @@ class AskedSummary(Compact):
     def pieces(self, question: Question, items: Sequence[Item], resources: Resources, meter: Meter) -> list[Piece]:
         pieces = super().pieces(question, items, resources, meter)
         room = question.budget_tokens - quoting.cost(quoting.preamble(list(items)))
-        if (
-            not pieces
-            or room <= 0
-            or sum(quoting.cost(_numbered(one.item, one.item.text, 1)) for one in pieces) <= room
-        ):
+        whole = sum(quoting.cost(_numbered(one.item, one.item.text, 1)) for one in pieces)
+        if room <= 0 or whole <= room:
             return pieces  # for nothing, or for all of it
         lines = [_numbered(piece.item, _clipped(piece.item.text), n) for n, piece in enumerate(pieces, 1)]
         lines = _fitting(lines, READ)
@@ -149,10 +146,9 @@ def _fitting(lines: Sequence[str], budget: int) -> list[str]:
 def _said(
     prompt: str, properties: dict[str, Any], resources: Resources, meter: Meter, max_tokens: int
 ) -> Mapping[str, Any]:
-    """What the model says, as its schema has it; nothing where it fails or none is there."""
+    """What the model says, as its schema has it; nothing where it fails."""
     from pointwork.models.structured import find_json, loads, problems
 
-    reader = resources.reader
     schema = {
         "type": "object",
         "properties": properties,
@@ -160,9 +156,7 @@ def _said(
         "additionalProperties": False,
     }
     try:
-        if reader is None:
-            raise PointworkError("there is no model to ask")
-        reply = reader.ask(
+        reply = resources.reader.ask(
             ChatRequest([{"role": "user", "content": prompt}], max_tokens=max_tokens + 20, schema=schema)
         )
     except PointworkError as error:
@@ -185,11 +179,11 @@ def _said(
 
 def _numbered(item: Item, text: str, number: int) -> str:
     """A quotation under a number, fenced if an outsider wrote it."""
-
-    label = " ".join(
-        part for part in (str(number) if item.trust in quoting.UNTRUSTED else "", quoting.who(item)) if part
+    # between tags, which carry it, a piece does not begin with its id
+    said = str(number) if item.trust in UNTRUSTED else ""
+    return quoting.piece(
+        replace(item, id=str(number)), " ".join(text.split()), f"{said} {quoting.who(item)}".strip()
     )
-    return quoting.piece(replace(item, id=str(number)), " ".join(text.split()), label)
 
 
 def _period(said: Mapping[str, Any], question: str, today: date) -> list[Period]:

@@ -350,7 +350,7 @@ class Memory:
                         request = request_of(asked.text, asked.k, budget_tokens, having, index)
                         chosen = registry.chosen(policy.choose(request), having)
                         chosen = chosen if ask else registry.unasked(chosen)
-                    resources = Resources(index, texts, encoded=self._encoded, reader=model)
+                    resources = Resources(index, texts, model, encoded=self._encoded)
                     return Work(asked, resources, registry, chosen).run()
             except Wanted as wanted:
                 model.fetch(wanted.request)

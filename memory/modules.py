@@ -145,14 +145,14 @@ class Resources:
     Attributes:
         odds: item id -> the re-ranker's score, for the summary; empty where none ranked.
         encoded: the rows' vectors by the sentence encoder, for tier High; None where there is no encoder.
-        reader: the model that tier High asks; None where there is none.
+        reader: the model that tier High asks; where there is none, asking is an error.
     """
 
     index: "Index"
     texts: "Texts"
+    reader: "Reader"
     odds: Mapping[str, float] = field(default_factory=dict[str, float])
     encoded: "Encoded | None" = None
-    reader: "Reader | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import pytest
 
@@ -158,6 +160,8 @@ def test_each_module_pays_for_its_own_question() -> None:
     assert found.cost.tokens == sum(paid.values())
     assert found.cost.usd == pytest.approx(sum(cost.usd for cost in found.costs.values()))
     assert found.cost.usd > 0
+    slow = filled(ScriptedClient([Step('{"search": []}', delay=0.2, times=None)]))
+    assert slow.recall("Where does Ada work?", tiers={"entity": "high"}).costs["entity"].seconds >= 0.2
 
 
 def test_it_is_asked_on_demand_only_and_must_be_there() -> None:
@@ -182,7 +186,9 @@ def test_a_text_that_says_it_often_gains_no_more_than_one_that_says_it_twice() -
     memory = Memory(encoder="static")
     memory.add("Ada eats a red banana at work. " * 9)
     index, texts = memory._synced()  # pyright: ignore[reportPrivateUsage]
-    resources = Resources(index, texts, reader=reader(model(answer="a red banana")))
+    asks = reader(model(answer="a red banana"))
+    assert asks is not None
+    resources = Resources(index, texts, asks)
     asked = checked("What does Ada eat at work?", 5, 45, None, AT)
     often, less = (Item(f"m{n}", "Ada eats a red banana at work. " * n, 1.0, "s", "web") for n in (9, 2))
     worths = [AskedSummary().pieces(asked, [item], resources, Meter())[0].worth for item in (often, less)]
@@ -268,6 +274,7 @@ def test_others_use_memory_while_the_model_answers(store: Store) -> None:
     # each time that what it is shown had changed in between, it was asked anew
     assert 2 <= slow.asked <= 8
     assert found.tiers["entity"] == ("mid" if slow.asked == 8 else "high")
+    assert found.cost.tokens == 3 * slow.asked  # what was asked in vain was paid too
     assert len(found.items) > slow.asked
 
 
@@ -287,6 +294,32 @@ def test_all_calls_of_a_reader_are_made_on_one_loop() -> None:
         asks.ask(ChatRequest([{"role": "user", "content": "one"}]))
     assert len(loops) == 3
     assert len({id(loop) for loop in loops}) == 1
+
+
+def test_whoever_stops_waiting_ends_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    class Client(ScriptedClient):
+        async def chat(self, request: ChatRequest) -> Completion:
+            try:
+                return await super().chat(request)
+            except asyncio.CancelledError:
+                ended.set()
+                raise
+
+    here, waits = threading.get_ident(), Future[Completion].result
+
+    def interrupted(self: Future[Completion], timeout: float | None = None) -> Completion:
+        if threading.get_ident() != here:
+            return waits(self, timeout)
+        time.sleep(0.2)  # until it was begun
+        raise KeyboardInterrupt
+
+    asks = ClientReader(lambda: Client([Step("{}", delay=60.0)]))
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asks.ask(ChatRequest([{"role": "user", "content": "one"}]))
+    assert ended.wait(20)
 
 
 def test_a_client_is_asked_from_within_an_event_loop() -> None:

@@ -89,3 +89,8 @@ def test_the_calendar_ends(text: str, now: float) -> None:
 
 def test_a_number_that_python_does_not_read_is_no_date() -> None:
     assert periods(f"{'9' * 5000} days ago", 0.0) == []
+
+
+def test_a_day_whose_end_is_beyond_the_calendar_is_none() -> None:
+    last = datetime(9999, 12, 31, 12, tzinfo=UTC).timestamp()
+    assert all(end <= last for _, end in periods("on 31 December", last))

@@ -24,12 +24,17 @@ TierOption = Annotated[
 def _memory() -> Any:
     from pointwork.memory import Memory
     from pointwork.memory.reader import ClientReader
-    from pointwork.models.gateway import open_for
     from pointwork.settings import load
 
     settings = load()
-    model = ClientReader(lambda: open_for(settings.model_for("memory"), None))
-    return Memory(own_store(settings), encoder=settings.encoder, tiers=settings.memory.tiers, model=model)
+
+    def model() -> Any:
+        from pointwork.models.gateway import open_for
+
+        return open_for(settings.model_for("memory"), None)
+
+    tiers_ = settings.memory.tiers
+    return Memory(own_store(settings), encoder=settings.encoder, tiers=tiers_, model=ClientReader(model))
 
 
 @app.command(epilog='Example: [bold]pointwork memory add "The gate opens at 7." --source note[/bold]')
