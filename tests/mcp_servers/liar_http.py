@@ -140,9 +140,21 @@ def _talk(connection: socket.socket, liar: Liar) -> None:
             if pieces is None:
                 connection.sendall(honest(asked))
                 continue
+            first = True
             for piece in pieces:
                 if isinstance(piece, bytes):
-                    connection.sendall(piece)
+                    connection.sendall(_closing(piece) if first else piece)
+                    first = False
                 else:
                     time.sleep(piece)
             return  # a lie ends its connection
+
+
+def _closing(head: bytes) -> bytes:
+    """The beginning of a lie, which says that the connection will end.
+
+    Else the client's next request may meet it as it goes, and fail for that.
+    """
+    fields, end, rest = head.partition(b"\r\n\r\n")
+    said = b"connection:" in fields.lower() or not fields.startswith(b"HTTP/1.1 ") or not end
+    return head if said else fields + b"\r\nconnection: close" + end + rest
