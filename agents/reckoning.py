@@ -1,7 +1,7 @@
 """What a word problem computes: by its pairs of numbers and by deduction, whichever is surer."""
 
 from pointwork.agents.parsing.problems import deduced
-from pointwork.agents.readings import Reading, problems
+from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.problem_text import Problem
 from pointwork.tools import expressions
 from pointwork.tools.units import Measure
@@ -33,4 +33,12 @@ def computed(text: str) -> Reading | None:
         if by_pairs is not None and abs(value_of(by_pairs) - by_steps.value) <= _SAME * abs(by_steps.value):
             score = 1 - (1 - score) * (1 - by_pairs.score)
         best = Reading("calculate", {"expression": by_steps.expression}, score)
-    return best if best is not None and best.score >= LEAST else None
+    return _rounded(text, best) if best is not None and best.score >= LEAST else None
+
+
+def _rounded(text: str, reading: Reading) -> Reading:
+    """With a whole number of what is only had whole."""
+    way = rounding.way(Problem(text), value_of(reading))
+    if not way:
+        return reading
+    return Reading(reading.tool, {"expression": f"{way}({reading.arguments['expression']})"}, reading.score)

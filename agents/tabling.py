@@ -26,6 +26,8 @@ GAINED = 0.1
 # A query that is so likely to the parser counts before all readings of the words. On 14 folders that neither had
 # seen they differ in 99 questions: the parser is right in 58, the words in 15 (docs/readings.md).
 MEANT = 0.2
+# What accounts for all words counts before it where it is less likely than this, or leaves out a name that they say.
+ALL, LIKELY = 0.85, 0.5
 # Where the parser knows no query that is this likely, 2 of 31 readings of the words were right: they count half.
 DOUBTED, DOUBT = 0.1, 0.5
 # A reading that counts less than this is none; from the second on it is nearly sure.
@@ -63,11 +65,31 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     found = await _by_words(text, root, known)
     if not known or wanted(asking(text)).kind == "yes-no":
         return found
-    likely = [table for _, table in ranked(text, known)[:PARSED]]
     try:
-        return _weighed(found, await asyncio.to_thread(parsed, text, root, likely))
+        return _weighed(found, await asyncio.to_thread(_meant, text, root, known))
     except ToolError:  # a file is just being written, say: the parser has not looked, and doubts nothing
         return found
+
+
+# A whole column, and how one is asked for.
+_COLUMN = re.compile(r'SELECT "(?:[^"]|"")+" FROM "(?:[^"]|"")+"')
+_SEVERAL = re.compile(r"\b(?:list|all|every|each|are|were|do|have|had|name)\b", re.IGNORECASE)
+
+
+def _meant(text: str, root: Path, known: Sequence[TableInfo]) -> Parsed | None:
+    """What the parser takes a question to mean.
+
+    It was taught on folders of files: small tables inside pages distract it. So it looks at the files by themselves
+    too, and what it is surer of counts.
+    """
+    likely = [table for _, table in ranked(text, known)[:PARSED]]
+    looked = [parsed(text, root, likely)]
+    files = [table for table in known if table.source.kind != "page"]
+    if files and any(table.source.kind == "page" for table in likely):
+        looked.append(parsed(text, root, [table for _, table in ranked(text, files)[:PARSED]]))
+    listed = _SEVERAL.search(text) is not None
+    fitting = [one for one in looked if one is not None and (listed or not _COLUMN.fullmatch(one.sql))]
+    return max(fitting, key=lambda one: one.chance, default=None)
 
 
 def _weighed(found: list[Reading], meant: Parsed | None) -> list[Reading]:
@@ -83,9 +105,15 @@ def _weighed(found: list[Reading], meant: Parsed | None) -> list[Reading]:
 
 
 def _says_more(reading: Reading, meant: Parsed) -> bool:
-    """Whether the words bind a number or a date that the query leaves out, or are nearly sure of another table."""
+    """Whether the words bind a number or a date that the query leaves out, or are nearly sure of another table.
+
+    Where they account for all that is asked, also a name that it leaves out, and all where it is not likely.
+    """
     if reading.score >= FIRM and f'"{reading.arguments.get("table", "")}"' not in meant.sql:
         return True
+    if reading.score >= ALL and not _agrees(reading, meant):
+        named = (value.lower().replace("'", "''") for value in _values(reading))
+        return meant.chance < LIKELY or any(value not in meant.sql.lower() for value in named)
     return any(re.search(r"\d", value) and value not in meant.sql for value in _values(reading))
 
 
@@ -131,9 +159,13 @@ def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading
 
 async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) -> bridging.Bridge | None:
     """A reading as a query about what a document tells of, where it accounts for more than one without."""
-    least = (direct[0].score if direct else 0.0) + GAINED
     root, known = context.root, await readable_tables(context)
-    if root is None or not known or least > 1.0:
+    if root is None or not known:
+        return None
+    # what the parser doubts is not doubted here: a bridge reads by words, too
+    said = [*direct, *await asyncio.to_thread(_readings, text, root, known)]
+    least = max((reading.score for reading in said), default=0.0) + GAINED
+    if least > 1.0:
         return None
     found = await sentences_about(text, context, bridging.SENTENCES)
 

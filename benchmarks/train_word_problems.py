@@ -130,7 +130,7 @@ class Grounding:
         if not isinstance(tree, tuple):
             return self._number(tree)
         if len(tree) == 2:
-            return Leaf(tree[0], self._share(_value(tree[1]), SHARES))
+            return Leaf(tree[0], self._share(tree_value(tree[1]), SHARES))
         name, left, right = tree
         if name == "/" and right == 100.0:  # of 20 % the text says 20
             if isinstance(left, float):
@@ -178,9 +178,9 @@ class Grounding:
         return place
 
 
-def _value(tree: Any) -> float | None:
+def tree_value(tree: Any) -> float | None:
     if isinstance(tree, tuple) and len(tree) == 3:
-        left, right = _value(tree[1]), _value(tree[2])
+        left, right = tree_value(tree[1]), tree_value(tree[2])
         if left is None or right is None or (tree[0] == "/" and not right):
             return None
         return {"+": left + right, "-": left - right, "*": left * right}.get(
@@ -193,7 +193,7 @@ def value_of(tree: Tree, quantities: Sequence[Quantity]) -> float:
     if isinstance(tree, Leaf):
         value = quantities[tree.place].value
         return {"q": value, "1-": 1 - value, "1+": 1 + value}[tree.form]
-    found = _value((tree.name, value_of(tree.left, quantities), value_of(tree.right, quantities)))
+    found = tree_value((tree.name, value_of(tree.left, quantities), value_of(tree.right, quantities)))
     return math.nan if found is None else found
 
 

@@ -11,6 +11,9 @@ from typing import Any
 from pointwork.errors import ToolError
 from pointwork.tools import paths
 from pointwork.tools.duck import Database, open_database
+from pointwork.tools.markdown_tables import MAX_BYTES as MAX_PAGE
+from pointwork.tools.markdown_tables import SUFFIXES as PAGES
+from pointwork.tools.markdown_tables import markdown_tables
 from pointwork.tools.paths import Entry
 from pointwork.tools.references import referring, wider
 from pointwork.tools.table_info import CODE, DIGITS, Column, TableInfo
@@ -25,6 +28,9 @@ from pointwork.tools.table_loading import (
 )
 
 MAX_TABLES = 100
+MAX_PAGES = 1_000
+"""Markdown pages that are looked through for tables."""
+
 MAX_VALUES = 50
 """A text column with more distinct values than this does not list them."""
 
@@ -76,14 +82,20 @@ def _referring(root: Path, tables: list[TableInfo]) -> list[TableInfo]:
 def table_sources(root: Path) -> list[Source]:
     """The tables by name, without looking into them (only SQLite files and JSON objects are opened)."""
     found: list[tuple[Entry, str]] = []
+    pages: list[Entry] = []
     for entry in paths.walk(root):
-        kind = SUFFIXES.get(PurePosixPath(entry.path).suffix.lower())
+        suffix = PurePosixPath(entry.path).suffix.lower()
+        kind = SUFFIXES.get(suffix)
+        if suffix in PAGES and entry.size <= MAX_PAGE:
+            pages.append(entry)
         if kind == "sqlite" or (kind == "json" and _no_table(root, entry)):
             found += [(entry, table) for table in _tables_inside(root, entry)]
         elif kind:
             found.append((entry, ""))
         if len(found) >= MAX_TABLES:
             break
+    for entry in pages[:MAX_PAGES]:  # what a file is made for comes first
+        found += [(entry, table) for table in _tables_inside(root, entry)]
     names = _names([(entry.path, table) for entry, table in found[:MAX_TABLES]])
     return [
         Source(entry.path, entry.mtime_ns, entry.size, table, name)
@@ -113,15 +125,23 @@ def _tables_inside(root: Path, entry: Entry) -> list[str]:
     try:
         with tempfile.TemporaryDirectory(prefix="pointwork-table-") as folder:
             copy = copy_file(root, entry.path, Path(folder))
-            look = json_tables if copy.suffix == ".json" else sqlite_tables if is_sqlite(copy) else None
-            names = look(copy) if look else []
+            names = _looked(copy)
     except Exception:  # locked, broken or encrypted: no table in it can be read
         names = []
     with _lock:
         _inner[root, entry] = names
-        while len(_inner) > 256:
+        while len(_inner) > 2 * MAX_PAGES:
             _inner.popitem(last=False)
     return names
+
+
+def _looked(copy: Path) -> list[str]:
+    if copy.suffix == ".json":
+        return json_tables(copy)
+    if copy.suffix in PAGES:
+        text = copy.read_bytes().decode("utf-8-sig", errors="replace")
+        return [table.name for table in markdown_tables(text)]
+    return sqlite_tables(copy) if is_sqlite(copy) else []
 
 
 def _names(places: list[tuple[str, str]]) -> list[str]:

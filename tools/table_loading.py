@@ -19,6 +19,8 @@ from typing import Any, cast
 
 from pointwork.errors import ToolError
 from pointwork.tools import paths
+from pointwork.tools.markdown_tables import SUFFIXES as PAGES
+from pointwork.tools.markdown_tables import markdown_reader
 
 SUFFIXES = {
     ".csv": "csv",
@@ -65,7 +67,8 @@ class Source:
     Attributes:
         path: of the file, relative to the root.
         mtime_ns, size: of the file, so that a changed file is another source.
-        inner: the table inside an SQLite file, or the key of a JSON object that holds the rows; else empty.
+        inner: the table inside an SQLite file or a Markdown page, or the key of a JSON object that holds the rows;
+            else empty.
         name: what the table is called in queries.
         references: to other tables, each shown as a column more.
     """
@@ -90,8 +93,9 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """csv, json, parquet or sqlite."""
-        return SUFFIXES[PurePosixPath(self.path).suffix.lower()]
+        """csv, json, parquet, sqlite or page."""
+        suffix = PurePosixPath(self.path).suffix.lower()
+        return "page" if suffix in PAGES else SUFFIXES[suffix]
 
 
 def quote_name(name: str) -> str:
@@ -145,6 +149,9 @@ def reader_for(source: Source, copy: Path) -> str:
         return f"read_json({quote_text(str(copy))}, sample_size=-1, maximum_object_size=4000000)"
     if source.kind == "parquet":
         return f"read_parquet({quote_text(str(copy))})"
+    if source.kind == "page":
+        target = quote_text(str(markdown_reader(source.path, source.inner, copy)))
+        return f"read_csv({target}, delim=',', quote='\"', escape='\"', header=true, sample_size=-1)"
     return sqlite_reader(source.path, source.inner, copy)
 
 

@@ -20,6 +20,7 @@ from pointwork.agents.parsing.query import (
 )
 from pointwork.agents.parsing.schema import Schema
 from pointwork.agents.parsing.scoring import CELLS, FLAGS, Array, Scores
+from pointwork.agents.readings.measured import in_percent
 
 _FLIPS = 3  # the least certain conditions are taken both ways
 _TOP = 3  # choices of each part
@@ -72,6 +73,8 @@ def _shapes(layout: Layout, schema: Schema, scores: Scores) -> Iterator[tuple[fl
         if aggregate not in ("count", "percent") if rows else aggregate == "count":
             continue
         table, shown = (item.place, None) if rows else (schema.fields[item.place].table, item.place)
+        if aggregate == "percent" and shown is not None and in_percent(schema.fields[shown].name):
+            aggregate = "none"  # the cells are what is asked for
         for second, pb in _seconds(layout, scores, form):
             for chance, extreme, group in _ordered(layout, scores):
                 query = Query(table, shown, aggregate, form, second, extreme=extreme, group=group)

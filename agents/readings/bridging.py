@@ -7,7 +7,7 @@ reads as a query with the name in their place is chosen together: by how much of
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents.readings import Reading, lexicon
@@ -88,6 +88,7 @@ def bridged(
     """
     asked = Question(question)
     known = {name for name, _ in _mentioned(forms, question)}
+    named = _named(forms, asked)
     columns = {(info.name, column.name): (info, column) for info in tables for column in info.columns}
 
     def fitting(text: str) -> list[Reading]:
@@ -100,7 +101,7 @@ def bridged(
         if not names:
             continue
         held = _held(asked, sentence)
-        for span, (name, at) in itertools.product(_spans(asked, held), names):
+        for span, (name, at) in itertools.product(_spans(asked, held, named), names):
             bridge = _read(asked, span, held, name, sentence, fitting)
             if bridge is None:
                 continue
@@ -160,8 +161,8 @@ def _mentioned(forms: Mapping[str, str], text: str) -> list[tuple[str, int]]:
     low = text.lower()
     found: dict[str, int] = {}
     for form, value in forms.items():
-        if form in low and (match := re.search(rf"(?<!\w){re.escape(form)}(?:e?s)?(?!\w)", low)):
-            found.setdefault(value, match.start())
+        for at in _places(form, low):
+            found.setdefault(value, at)
     return list(found.items())
 
 
@@ -195,14 +196,29 @@ def _place(sentence: Sentence) -> str:
     return f"{sentence.before} {sentence.passage.heading} {path}"
 
 
-def _spans(asked: Question, held: Mapping[int, float]) -> list[tuple[int, int]]:
-    """Runs of words, most of which a sentence holds, the most telling first."""
+def _named(forms: Mapping[str, str], asked: Question) -> set[int]:
+    """Words of a question that name a value of a table: by themselves they describe nothing else."""
+    low = asked.text.lower()
+    places = [(at, at + len(form)) for form in forms for at in _places(form, low)]
+    return {i for i, word in enumerate(asked.words) if any(a < word.end and word.start < b for a, b in places)}
+
+
+def _places(form: str, low: str) -> Iterable[int]:
+    if form not in low:
+        return ()
+    return (match.start() for match in re.finditer(rf"(?<!\w){re.escape(form)}(?:e?s)?(?!\w)", low))
+
+
+def _spans(asked: Question, held: Mapping[int, float], named: Collection[int]) -> list[tuple[int, int]]:
+    """Runs of words, most of which a sentence holds, the most telling first; not what is but a name of a value."""
     strong = [i for i, share in held.items() if share >= _HELD]
     found: list[tuple[float, int, int]] = []
     for a, b in itertools.combinations_with_replacement(strong, 2):
         inside = [share for i, share in held.items() if a <= i <= b]
         text = asked.text[asked.words[a].start : asked.words[b].end]
         if _COUNTED.search(asked.text[: asked.words[a].start]) or _ASKED.search(text):
+            continue
+        if all(i in named for i in strong if a <= i <= b):
             continue
         if sum(inside) >= 1 and sum(inside) >= 0.5 * len(inside) and len(inside) < len(held):
             found.append((sum(inside) - 0.3 * len(inside), a, b))

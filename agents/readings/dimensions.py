@@ -27,6 +27,8 @@ _SCALE = {
     for stems, size in units.items()
     for stem in stems.split()
 }
+MEASURES = frozenset(_SCALE)
+"""Stems of units of measure."""
 # What "each" is by: whatever it is multiplied with.
 ANY = "*"
 

@@ -389,4 +389,4 @@ def _beside(asked: _Asked, held: _Held, i: int, j: int) -> Features:
 
 
 def _distance(words: int | None) -> str:
-    return "none" if words is None else str(next(step for step in (0, 1, 2, 4, 8, 99) if words <= step))
+    return "none" if words is None else str(next((step for step in (0, 1, 2, 4, 8) if words <= step), 99))

@@ -35,6 +35,14 @@ def unit_named(column: str) -> str:
     return _SPELLED.get(last, last if last in _NAMED else "")
 
 
+_PERCENT = re.compile(r"%|(?:^|_|\W)(?:pct|perc|percent|percentage|per_?cent)(?=$|_|\W)", re.IGNORECASE)
+
+
+def in_percent(column: str) -> bool:
+    """Whether the name of a column says that its numbers are percentages."""
+    return _PERCENT.search(column) is not None
+
+
 def measures(column: str, unit: object) -> bool:
     """Whether a column is measured in this unit, or one of its kind."""
     name = unit_named(column)

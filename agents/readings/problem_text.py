@@ -25,7 +25,7 @@ _PARTS = {
     "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10,
 }  # fmt: skip
 _TIMES = {"twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3}
-_MONEY = frozenset(re.findall(r"\S+", "$ € £ euro euros eur dollar dollars pound pounds cent cents crown crowns"))
+MONEY = frozenset(re.findall(r"\S+", "$ € £ euro euros eur dollar dollars pound pounds cent cents crown crowns"))
 _NEAR = re.findall(
     r"\S+",
     """
@@ -123,7 +123,7 @@ class Problem:
                 return 0.0, "", "", 1
             if after in ("%", "percent"):
                 return float(plain) / 100, f"({plain} / 100)", "p", 2
-            return float(plain), plain, "m" if i and self.words[i - 1] in _MONEY else "n", 1
+            return float(plain), plain, "m" if i and self.words[i - 1] in MONEY else "n", 1
         if word in _TIMES:
             return float(_TIMES[word]), str(_TIMES[word]), "x", 1
         if 0 < (many := NUMBER_WORDS.get(word, 0)) < 10 and after in _PARTS:
@@ -153,7 +153,7 @@ class Problem:
 
     def _unit(self, i: int) -> str:
         for word, stem in zip(self.words[i + 1 : i + 4], self.stems[i + 1 : i + 4], strict=True):
-            if word in _MONEY:
+            if word in MONEY:
                 return "$"
             if not word.isalpha():
                 return ""
@@ -190,7 +190,7 @@ class Problem:
     def lacks_price(self) -> bool:
         """Whether money is asked for and no number can be any: the price has to be looked up."""
         start, end, _ = self.bounds
-        if not _COSTS & set(self.words[start:end]) | (_MONEY & set(self.words[start:end])):
+        if not _COSTS & set(self.words[start:end]) | (MONEY & set(self.words[start:end])):
             return False
         for quantity in self.quantities:
             before = " ".join(self.words[max(0, quantity.place - 3) : quantity.place])
@@ -285,7 +285,7 @@ class Problem:
         start, end, _ = self.bounds
         said = self.words[start:end]
         many = any(a == "how" and b == "many" for a, b in zip(said, said[1:], strict=False))
-        money = any(w in _MONEY or w in ("cost", "costs", "pay", "price", "earn", "spend") for w in said)
+        money = any(w in MONEY or w in ("cost", "costs", "pay", "price", "earn", "spend") for w in said)
         largest = max(quantity.value for quantity in self.quantities)
         size = max(-6, min(6, round(math.log(max(value, 1e-6) / max(largest, 1e-6)))))
         names = operations(tree)

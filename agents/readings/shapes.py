@@ -49,7 +49,7 @@ def shape_of(view: View) -> Shape | None:
     explicit = named_product(view)
     if explicit is not None:
         return {"aggregate": "sum", "column": explicit}, None, False
-    if view.at(lexicon.PERCENT) and view.conditions:
+    if view.at(lexicon.PERCENT) and view.conditions and not _is_percentage(view):
         match = re.search(r"\bof\s+(?:the|all|our)\s+", view.question.text, re.I)
         view.explain(_noun_phrase(view, match.end() if match else 0)[:1])
         return {"aggregate": "percent"}, None, False
@@ -64,6 +64,11 @@ def shape_of(view: View) -> Shape | None:
             view.explain(view.links[measure])
             return {"aggregate": "sum", "column": measure}, None, False
     return _lookup(view)
+
+
+def _is_percentage(view: View) -> bool:
+    """Whether a column is named that holds percentages: nothing is to be divided."""
+    return any(measured.in_percent(column.name) and _named(view, column) for column in view.kinds("number"))
 
 
 def _count(view: View) -> Shape | None:
