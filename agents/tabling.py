@@ -26,7 +26,7 @@ GAINED = 0.1
 # A query that is so likely to the parser counts before all readings of the words. On 14 folders that neither had
 # seen they differ in 99 questions: the parser is right in 58, the words in 15 (docs/readings.md).
 MEANT = 0.2
-# What accounts for all words counts before it where it is less likely than this, or leaves out a name that they say.
+# What accounts for all words counts before it where it is less likely than this, or leaves a name out.
 ALL, LIKELY = 0.85, 0.5
 # Where the parser knows no query that is this likely, 2 of 31 readings of the words were right: they count half.
 DOUBTED, DOUBT = 0.1, 0.5
