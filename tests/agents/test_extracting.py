@@ -307,3 +307,15 @@ def test_why_asks_for_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     _weighing(monkeypatch)  # a piece is: the word that stands before it counts
     assert _says("Why was the pond dug?", dry) in dry
     assert _says("Why was the pond dug?", dry)
+
+
+def test_a_name_a_hundred_words_from_its_clue_holds_nothing_up(tmp_path: Path) -> None:
+    houses = ", ".join(f"house {number}" for number in range(1, 60))
+    (tmp_path / "notes.md").write_text(
+        f"The watchman of the north gate walks past {houses} and then goes home to Ilse Brandt.\n"
+    )
+
+    async def read() -> object:
+        return await asyncio.wait_for(prepare_files("Who is the watchman?", ToolContext(root=tmp_path)), 60)
+
+    assert asyncio.run(read()) is not None

@@ -136,3 +136,12 @@ def test_a_number_is_no_day_and_nobody(question: str, lowered: bool, context: To
 
 def test_who_is_asked_for_is_no_thing(context: ToolContext):
     assert answer("Who keeps the highest light?", context) == "Runa Aldis"
+
+
+def test_the_name_that_is_asked_of_is_not_taken_for_another_in_its_sentence(context: ToolContext) -> None:
+    """A page says both in one breath: "Light Gull Point … Sand Spit"."""
+    assert context.root is not None
+    (context.root / "fog.md").write_text("# Fog\n\nThe height for Gull Point or Sand Spit is told on the tower.\n")
+
+    assert answer("What is the height in metres for Sand Spit?", context) == "18"
+    assert answer("What is the height in metres for Gull Point?", context) == "31"
