@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from pointwork.agents.preparing import fits_tables, prepare_tables, read_tables
-from pointwork.agents.readings.bridging import forms_of
+from pointwork.agents.quoting import sentences_about
+from pointwork.agents.readings.bridging import Bridge, bridged, forms_of
+from pointwork.agents.tabling import _readings, readable_tables  # pyright: ignore[reportPrivateUsage]
 from pointwork.tools import ToolContext, builtin_tools
+from pointwork.tools.catalog import texts_of
 
 KEEPERS = """keeper_id,name,started_on,weekly_hours,village
 K1,Runa Aldis,2009-04-01,30,Norrvik
@@ -138,10 +141,21 @@ def test_who_is_asked_for_is_no_thing(context: ToolContext):
     assert answer("Who keeps the highest light?", context) == "Runa Aldis"
 
 
-def test_the_name_that_is_asked_of_is_not_taken_for_another_in_its_sentence(context: ToolContext) -> None:
-    """A page says both in one breath: "Light Gull Point … Sand Spit"."""
+async def _bridged(question: str, context: ToolContext) -> Bridge | None:
+    root, known = context.root, await readable_tables(context)
+    assert root is not None
+    found = await sentences_about(question, context, 8)
+    forms = forms_of(v for info in known for c in info.columns for v in texts_of(root, info, c))
+    return bridged(question, found, forms, known, lambda asked: _readings(asked, root, known))
+
+
+@pytest.mark.parametrize("light", ["Sand Spit", "Gull Point"])
+def test_the_name_that_is_asked_of_is_not_taken_for_another_in_its_sentence(
+    light: str, context: ToolContext
+) -> None:
     assert context.root is not None
     (context.root / "fog.md").write_text("# Fog\n\nThe height for Gull Point or Sand Spit is told on the tower.\n")
+    found = asyncio.run(_bridged(f"What is the height in metres for {light}?", context))
 
-    assert answer("What is the height in metres for Sand Spit?", context) == "18"
-    assert answer("What is the height in metres for Gull Point?", context) == "31"
+    assert found is None
+    assert answer(f"What is the height in metres for {light}?", context) == {"Sand Spit": "18"}.get(light, "31")
