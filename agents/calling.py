@@ -3,9 +3,10 @@
 A tool with side effects stores its intent and its idempotency key before the call and its result after it. If a
 run that was killed in between goes on, the intent stands there without a result: *indeterminate*. Then, in this
 order: the tool takes keys, so it is called again with the same one; it can be asked (``Tool.reconcile``); a person
-is asked.
+is asked. What another try of the same run did is not done again either (``repeating``).
 """
 
+import asyncio
 import hashlib
 import inspect
 import json
@@ -16,8 +17,9 @@ from typing import Any, cast
 from langgraph.types import interrupt
 from sqlalchemy import insert, select, update
 
+from pointwork.agents.repeating import SAME_AS, earlier
 from pointwork.agents.tainting import after_call, before_call, taint_of, writing
-from pointwork.errors import ToolDenied, ToolError
+from pointwork.errors import BudgetExceeded, ToolDenied, ToolError
 from pointwork.ledger import Account, Amount
 from pointwork.store import Store
 from pointwork.store.tables import tool_calls, tool_writes
@@ -86,6 +88,8 @@ class ToolCaller:
             return await self._run(tool, row)
         known = self._store.row(select(tool_calls).where(tool_calls.c.id == row["id"]))
         if known is None:
+            if (before := earlier(self._store, row)) is not None:
+                return await self._repeated(tool, row, before)
             self._permitted(tool, arguments, taint)
             return await self._run(tool, row)
         if known["status"] == "intent":
@@ -93,6 +97,18 @@ class ToolCaller:
         if known["status"] == "done":
             return _result_of(known["result"])
         raise ToolError(known["error"] or f"tool {tool.name!r} failed")
+
+    async def _repeated(self, tool: Tool, row: dict[str, Any], before: dict[str, Any]) -> ToolResult:
+        """The call that an overtaken try has made already: its result, or what can be found out about it."""
+        if before["status"] == "intent":
+            result = await self._indeterminate(tool, {name: before[name] for name in row})
+            before = self._store.row(select(tool_calls).where(tool_calls.c.id == before["id"])) or before
+        else:
+            result = _result_of(before["result"])
+        stands = {"status": "done", "result": {**_as_json(result), SAME_AS: before["id"]}, "finished": time.time()}
+        with self._store.write() as connection:
+            connection.execute(insert(tool_calls), {**row, **stands, "taint": before["taint"]})
+        return result
 
     def _permitted(self, tool: Tool, arguments: dict[str, Any], taint: Taint) -> None:
         """Ask a person where the tool needs it, or the policy does after what the run has seen."""
@@ -171,7 +187,7 @@ class ToolCaller:
                 context = replace(
                     self._context, idempotency_key=row["id"], run_id=self._work.run_id, tainted=tainted
                 )
-                result = _capped(await tool.call(dict(row["arguments"]), context))
+                result = _capped(await self._in_time(tool, dict(row["arguments"]), context))
             except ToolError as error:
                 # a function that ran out of time may still be at work: whether it took effect is not known
                 if not (tool.has_side_effects and isinstance(error.__cause__, TimeoutError)):
@@ -179,6 +195,27 @@ class ToolCaller:
                 raise
         self._finish(tool, row, "done", result, None)
         return result
+
+    async def _in_time(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        """Call it within what is left of the budget's seconds.
+
+        Raises:
+            BudgetExceeded: they are over; whether a call with side effects took effect is not known then.
+        """
+        account = self._work.account
+        left = None if account.deadline is None else max(0.0, account.deadline - account.ledger.clock())
+        limit = asyncio.timeout(left)
+        try:
+            async with limit:
+                return await tool.call(arguments, context)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise BudgetExceeded(
+                f"{account.kind} {account.name!r}: out of time while {tool.name} was at work",
+                limit="seconds",
+                account=account.name,
+            ) from error
 
     def _keep_intent(self, tool: Tool, row: dict[str, Any]) -> None:
         written = writing(tool, row, taint_of(self._store, self._work.run_id))
