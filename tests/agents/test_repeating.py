@@ -13,7 +13,7 @@ from pointwork.agents.calling import ToolCaller, Work
 from pointwork.errors import BudgetExceeded
 from pointwork.ledger import Ledger
 from pointwork.models import ScriptedClient, Step
-from pointwork.settings import PlannerSettings, Settings
+from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.store.tables import tool_calls
 from pointwork.tools import Tool, ToolContext, tool
@@ -105,13 +105,14 @@ def test_a_run_whose_check_fails_sends_one_mail() -> None:
         return "sent"
 
     call = json.dumps({"tool": "mail", "arguments": {"to": "Bob"}})
-    plan = {"subtasks": [{"task": "Write to Bob.", "capability": "mail", "answer": "number"}]}
+    plan = {
+        "subtasks": [{"task": "Write a mail to Bob with text hello.", "capability": "mail", "answer": "number"}]
+    }
     planned = Step(json.dumps(plan), match=lambda asked: "subtasks" in json.dumps(asked.schema), times=None)
     agents = [Agent(f"mailer{n}", "You write.", {"mail": "send mail"}, (mail,), modes=("instant",)) for n in (1, 2)]
     client = ScriptedClient([planned, Step(call, times=None)])
-    settings = Settings(planner=PlannerSettings(mode="model"))
-    with Team(agents, settings, store="sqlite://", models={"worker-small": client}) as team:
-        result = team.run("Write to Bob.")
+    with Team(agents, Settings(), store="sqlite://", models={"worker-small": client}) as team:
+        result = team.run("Write a mail to Bob with text hello, and then send an e-mail to Bob with text hello.")
 
     assert result.status == "failed"  # "sent" is no number, whoever is asked
     assert sent == ["Bob"]
