@@ -335,6 +335,10 @@ class Account:
     def _rows(self) -> list[dict[str, Any]]:
         return self.ledger.store.rows(select(accounts).where(accounts.c.id.in_(self._ids())))
 
+    def held(self) -> bool:
+        """Whether calls that are under way hold tokens or money here or in an ancestor."""
+        return any(row["reserved_tokens"] or row["reserved_usd_nano"] for row in self._rows())
+
     def remaining(self) -> Remaining:
         """What is left, over this account and its ancestors."""
         least: dict[str, int | None] = dict.fromkeys(_UNITS)

@@ -163,7 +163,7 @@ class Models:
         request = replace(request, max_tokens=min(request.max_tokens, room))
         if getattr(client, "gives_tokens", False):
             request = self._for_training(request)
-        request, reservation = self._reserve(client, request, prompt_tokens, caller)
+        request, reservation = await self._reserve(client, request, prompt_tokens, caller)
         started = time.time()
         try:
             async with self._slot(client, settings):
@@ -193,26 +193,30 @@ class Models:
         warm = request.temperature if wanted.temperature is None else wanted.temperature
         return replace(request, logprobs=request.logprobs or wanted.keep_tokens, temperature=warm)
 
-    def _reserve(
+    async def _reserve(
         self, client: ModelClient, request: ChatRequest, prompt_tokens: int, caller: Caller
     ) -> tuple[ChatRequest, Reservation]:
-        def upper(tokens: int) -> Amount:
-            return Amount(client.price.nano(prompt_tokens, tokens), prompt_tokens + tokens, 0, 1)
+        """Reserve an upper bound, or that of a shorter answer where no more is left.
 
-        try:
-            return request, caller.account.reserve(upper(request.max_tokens), by=caller.by, model=client.name)
-        except BudgetExceeded as error:
-            left = caller.account.remaining()
-            affordable = request.max_tokens
-            if error.limit == "tokens" and left.tokens is not None:
-                affordable = left.tokens - prompt_tokens
-            elif error.limit == "usd" and left.usd_nano is not None and client.price.completion > 0:
-                spare = left.usd_nano - client.price.nano(prompt_tokens, 0)
-                affordable = int(spare / (client.price.completion * 1000))
-            if not LEAST_TOKENS <= affordable < request.max_tokens:
-                raise
-            request = replace(request, max_tokens=affordable)
-            return request, caller.account.reserve(upper(affordable), by=caller.by, model=client.name)
+        What calls beside this one hold is mostly more than they will need: it is waited for, or else the first of
+        several would take all that is left, and the others end the run.
+        """
+
+        def taken(tokens: int) -> Reservation:
+            bound = Amount(client.price.nano(prompt_tokens, tokens), prompt_tokens + tokens, 0, 1)
+            return caller.account.reserve(bound, by=caller.by, model=client.name)
+
+        until, pause = time.monotonic() + request.timeout, 0.01
+        while True:
+            try:
+                return request, taken(request.max_tokens)
+            except BudgetExceeded as error:
+                money = error.limit in ("usd", "tokens")
+                if not money or not caller.account.held() or time.monotonic() >= until:
+                    shorter = _affordable(client, request, prompt_tokens, caller.account, error)
+                    return shorter, taken(shorter.max_tokens)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.25)
 
     def _slot(self, client: ModelClient, settings: ModelSettings) -> asyncio.Semaphore:
         slots = self._slots.setdefault(asyncio.get_running_loop(), {})
@@ -318,6 +322,22 @@ def open_for(wanted: ModelSettings, adapter: Adapter | None) -> ModelClient:
             )
     price = None if wanted.usd_per_mtok is None else Price(*wanted.usd_per_mtok)
     return open_client(wanted.model, price=price, api_key=key, adapter=adapter)
+
+
+def _affordable(
+    client: ModelClient, request: ChatRequest, prompt_tokens: int, account: Account, error: BudgetExceeded
+) -> ChatRequest:
+    """The request with as long an answer as can be paid; raises the error if that is too short."""
+    left = account.remaining()
+    affordable = request.max_tokens
+    if error.limit == "tokens" and left.tokens is not None:
+        affordable = left.tokens - prompt_tokens
+    elif error.limit == "usd" and left.usd_nano is not None and client.price.completion > 0:
+        spare = left.usd_nano - client.price.nano(prompt_tokens, 0)
+        affordable = int(spare / (client.price.completion * 1000))
+    if not LEAST_TOKENS <= affordable < request.max_tokens:
+        raise error
+    return replace(request, max_tokens=affordable)
 
 
 async def _started(client: ModelClient) -> None:
