@@ -1,7 +1,10 @@
 """The LangGraph graph: plan → work (one Send per ready subtask) → verify → (work again | plan again | answer)."""
 
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send
 
@@ -13,29 +16,42 @@ from pointwork.agents.state import State, TaskInput, TaskOutput, results_of_roun
 # Tries of one subtask: on a second arm where the first failed; then the plan itself is doubted.
 MAX_TRIES = 2
 
+# Runs a coroutine to its end, for a caller without an event loop.
+Waiting = Callable[[Coroutine[Any, Any, Any]], Any]
 
-def build_graph(services: Services, checkpointer: Any = None) -> Any:
+
+def build_graph(services: Services, checkpointer: Any = None, waiting: Waiting | None = None) -> Any:
     """Compile the graph.
 
-    Without a checkpointer it takes that of the graph it is a node of.
+    Without a checkpointer it takes that of the graph it is a node of. With ``waiting`` it can be invoked without an
+    event loop too.
     """
     nodes = Nodes(services)
+    steps = {"plan": nodes.plan, "work": nodes.work, "verify": nodes.verify, "answer": nodes.answer}
     # langgraph's generics can not follow bound methods: this module is the typed edge to it
     graph: Any = StateGraph(State, input_schema=TaskInput, output_schema=TaskOutput)
-    graph.add_node("plan", nodes.plan)
-    graph.add_node("work", nodes.work)
-    graph.add_node("verify", nodes.verify)
-    graph.add_node("answer", nodes.answer)
+    for name, step in steps.items():
+        graph.add_node(name, step if waiting is None else _either(step, waiting))
     graph.add_edge(START, "plan")
     graph.add_edge("work", "verify")
     graph.add_edge("answer", END)
 
-    async def dispatch(state: State) -> Any:  # a plain function would be run in a thread of its own
+    async def next_of(state: State) -> Any:  # a plain function would be run in a thread of its own
         return next_step(services, state)
 
+    dispatch = next_of if waiting is None else RunnableLambda(partial(next_step, services), next_of, name="next")
     graph.add_conditional_edges("plan", dispatch, ["work", "answer"])
     graph.add_conditional_edges("verify", dispatch, ["work", "plan", "answer"])
     return graph.compile(checkpointer=checkpointer, name="pointwork")
+
+
+def _either(step: Callable[[Any], Coroutine[Any, Any, Any]], waiting: Waiting) -> Any:
+    """A node with and without an event loop."""
+
+    def waited(state: Any) -> Any:
+        return waiting(step(state))
+
+    return RunnableLambda(waited, step)
 
 
 def resuming(answers: Any) -> Any:

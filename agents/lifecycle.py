@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 
 from pointwork import __version__
+from pointwork.agents.inputs import checked_task, checked_thread
 from pointwork.agents.owners import at_work, this_process
 from pointwork.agents.plan import Plan
 from pointwork.agents.result import FINISHED
@@ -59,7 +60,8 @@ def open_run(services: Services, state: State) -> str:
         return run_id
     given = state.get("budget")
     budget = services.settings.default_budget() if given is None else Budget(**given)  # pyright: ignore[reportArgumentType]
-    return begin_run(services, state["task"], root=state.get("root"), thread=state.get("thread"), budget=budget)
+    task, thread = checked_task(state.get("task", "")), checked_thread(state.get("thread"))
+    return begin_run(services, task, root=state.get("root"), thread=thread, budget=budget)
 
 
 def log_plan(store: Store, run_id: str, number: int, asked: str, plan: Plan, started: float) -> None:

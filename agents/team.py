@@ -140,13 +140,13 @@ class Team:
     def graph(self) -> Any:
         """The compiled LangGraph graph, to call or to put as a node into another.
 
-        ``task`` in; ``text``, ``status``, ``run_id``, ``evidence``, ``missing`` out. Asynchronous (``ainvoke``); it
-        takes the outer graph's checkpointer.
+        ``task`` in; ``text``, ``status``, ``run_id``, ``evidence``, ``missing`` out. ``invoke`` or
+        ``ainvoke``; it takes the outer graph's checkpointer.
         """
         if self._graph is None:
             from pointwork.agents.graph import build_graph
 
-            self._graph = build_graph(self.services)
+            self._graph = build_graph(self.services, waiting=self._wait)
         return self._graph
 
     def run(

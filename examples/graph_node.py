@@ -1,6 +1,5 @@
 """A team as a node of another LangGraph graph."""
 
-import asyncio
 from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -21,7 +20,7 @@ def shout(state: State) -> State:
     return {"shout": state.get("text", "").upper() + "!"}
 
 
-async def main(team: Team) -> State:
+def main(team: Team) -> State:
     """Ask the team, then shout."""
     graph: Any = StateGraph(State)
     graph.add_node("team", team.graph)
@@ -29,9 +28,9 @@ async def main(team: Team) -> State:
     graph.add_edge(START, "team")
     graph.add_edge("team", "shout")
     graph.add_edge("shout", END)
-    return await graph.compile().ainvoke({"task": "What is 12 * 7?"})
+    return graph.compile().invoke({"task": "What is 12 * 7?"})
 
 
 if __name__ == "__main__":
     with Team.default() as team:
-        print(asyncio.run(main(team)))
+        print(main(team))

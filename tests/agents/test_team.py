@@ -279,7 +279,8 @@ def test_feedback_reaches_the_decisions_of_the_run(store: Store) -> None:
         assert [row["quality"] for row in rows if row["source"] == "feedback"][-1] == 0.5
 
 
-def test_the_graph_is_a_node_in_another_graph(store: Store) -> None:
+@pytest.mark.parametrize("how", ["with a loop", "without one"])
+def test_the_graph_is_a_node_in_another_graph(store: Store, how: str) -> None:
     from typing import TypedDict
 
     from langgraph.graph import END, START, StateGraph
@@ -300,9 +301,19 @@ def test_the_graph_is_a_node_in_another_graph(store: Store) -> None:
         graph.add_edge(START, "team")
         graph.add_edge("team", "shout")
         graph.add_edge("shout", END)
-        state = asyncio.run(graph.compile().ainvoke({"task": "Double 9"}))
+        outer = graph.compile()
+        asked = {"task": "Double 9"}
+        state = asyncio.run(outer.ainvoke(asked)) if how == "with a loop" else outer.invoke(asked)
     assert state["shouted"] == "18.0!"
     assert [row["status"] for row in store.rows(select(runs))] == ["ok"]
+
+
+def test_the_graph_asks_for_a_task(store: Store) -> None:
+    with team(ScriptedClient([]), store) as made:
+        for empty in ({"task": " "}, {}):
+            with pytest.raises(UsageError, match="task is empty"):
+                made.graph.invoke(empty)
+    assert not store.rows(select(runs))
 
 
 def test_arun_works_beside_other_tasks(store: Store) -> None:
