@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from pointwork.memory.shared import Board
 from pointwork.memory.skills import Skills
 from pointwork.models import Completion, Message
 from pointwork.models.gateway import Models
+from pointwork.roles import ROLES
 from pointwork.router import Arm, Router
 from pointwork.router.settings import Settings as RouterSettings
 from pointwork.settings import Settings
@@ -85,6 +86,23 @@ _TYPICAL: dict[Mode, tuple[float, float, float]] = {
 }
 
 
+def _check_roles(agents: Sequence[Agent], given: Collection[str]) -> None:
+    """Raise a UsageError for a role that nothing serves, or that nobody plays: it is misspelt.
+
+    Args:
+        given: roles of ready-made clients. A caller's own are known, if they have an agent.
+    """
+    played = {role: agent.name for agent in agents for role in agent.roles}
+    for role, name in played.items():
+        if role not in ROLES and role not in given:
+            raise UsageError(f"agent {name!r}: no model serves the role {role!r}; there are {', '.join(ROLES)}")
+    for role in given:
+        if role not in ROLES and role not in played:
+            raise UsageError(
+                f"models[{role!r}]: there is no such role, and no agent that plays it; there are {', '.join(ROLES)}"
+            )
+
+
 class Services:
     """Everything the graph's nodes use, shared by all runs of a team."""
 
@@ -96,6 +114,7 @@ class Services:
         names = [agent.name for agent in agents]
         if len(set(names)) < len(names):
             raise UsageError(f"two agents of a team have the same name: {', '.join(sorted(names))}")
+        _check_roles(agents, models.given)
         self.settings, self.store, self.models, self.memory = settings, store, models, memory
         able = [a for a in agents if a.small or not all(self.is_small(role) for role in a.roles)]
         if not able:

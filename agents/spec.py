@@ -174,7 +174,7 @@ class Agent:
             values: object = getattr(self, what)
             if not values:
                 raise UsageError(f"agent {self.name!r} needs at least one of {what}")
-            if isinstance(values, str):
+            if isinstance(values, str) or not isinstance(values, Iterable):
                 raise UsageError(f"agent {self.name!r}: {what} must be a tuple, e.g. {what}=({values!r},)")
         if not all(map(_is_text, self.roles)):
             raise UsageError(f"agent {self.name!r}: roles are names of model roles, not {self.roles!r}")
@@ -183,7 +183,8 @@ class Agent:
             raise UsageError(f"agent {self.name!r}: unknown mode {sorted(unknown)}; known: {', '.join(MODES)}")
 
     def _check_capabilities(self) -> None:
-        if isinstance(self.capabilities, str) or not self.capabilities:
+        given = cast(object, self.capabilities)
+        if isinstance(given, str) or not isinstance(given, Iterable) or not given:
             raise UsageError(f"agent {self.name!r}: capabilities must be a non-empty tuple of names or a mapping")
         for capability, about in self.described_capabilities().items():
             if not _is_text(capability) or not isinstance(cast(object, about), str):

@@ -264,9 +264,14 @@ class Team:
             How many decisions it was credited to.
 
         Raises:
-            UsageError: no such run, or a reward outside 0 to 1.
+            UsageError: no such run, a reward outside 0 to 1, or the team is closed.
         """
+        self._check_open()
         return take_feedback(self.services, find_run(self.store, run_id)["id"], checked_reward(reward))
+
+    def _check_open(self) -> None:
+        if (self._whole or self)._closed:
+            raise UsageError("this team is closed")
 
     def close(self) -> None:
         """Stop the runs that go on (they can be resumed), store the router's state, close models and connections.
@@ -294,8 +299,7 @@ class Team:
     def _arguments(
         self, task: str, budget: Budget | None, thread: str | None, root: str | os.PathLike[str] | None
     ) -> tuple[str, Budget, str | None, str]:
-        if (self._whole or self)._closed:
-            raise UsageError("this team is closed")
+        self._check_open()
         folder = checked_root(root) if root is not None else (self.root or checked_root(Path.cwd()))
         limits = self.settings.default_budget() if budget is None else checked_budget(budget)
         return checked_task(task), limits, checked_thread(thread), str(folder)

@@ -98,7 +98,7 @@ def checked(
     if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError("the question is empty; ask memory something")
     for name, number in (("k", k), ("budget_tokens", budget_tokens)):
-        if not isinstance(number, int) or number < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if type(number) is not int or number < 1:
             raise UsageError(f"{name}={number!r} must be a whole number of at least 1")
     if not isinstance(thrift, int | float) or not 0 <= thrift < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"thrift={thrift!r} must be a number from 0 on, such as 0.5")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import select
 
+from pointwork.errors import UsageError
 from pointwork.memory.modules import MODULES, Module, Need, Tier, load
 from pointwork.store import Store
 from pointwork.store.tables import models
@@ -109,6 +110,8 @@ def policy_of(tiers: Tiers | None, having: Collection[Need]) -> TierPolicy:
         wanted: Mapping[str, str] = {} if tiers is None else tiers
         load().chosen(wanted, having)
         return StaticTiers({**load().spread(ENCODED if encoder else DEFAULT, encoder), **wanted})
+    if not callable(getattr(tiers, "choose", None)):
+        raise UsageError(f"tiers are a tier's name, a mapping of modules to tiers, or a TierPolicy, not {tiers!r}")
     return tiers
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import TYPE_CHECKING, SupportsFloat, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,9 @@ class Outcome:
     error: str | None = None
 
     def __post_init__(self) -> None:
-        quality, usd, seconds = self.quality, self.usd, self.seconds
+        quality, usd, seconds, error = self.quality, self.usd, self.seconds, cast(object, self.error)
+        if error is not None and not isinstance(error, str):
+            raise UsageError(f"outcome error says in words why the arm failed, or is None; it is {error!r}")
         if (
             (type(quality) is float and 0.0 <= quality <= 1.0)
             and (type(usd) is float and 0.0 <= usd <= MOST)

@@ -161,7 +161,9 @@ def as_features(features: npt.ArrayLike) -> Array:
         raise UsageError(f"features must be numbers: {error}") from error
     if values.ndim != 1 or values.size == 0:
         raise UsageError(f"features must be an array of one dimension, not of shape {values.shape}")
-    if not math.isfinite(float(values.dot(values))):
+    with np.errstate(over="ignore"):
+        square = float(values.dot(values))
+    if not math.isfinite(square):
         if not np.isfinite(values).all():
             raise UsageError("features must be finite: there is a NaN or an infinity among them")
         values = values / np.abs(values).max()  # so long that its length is no float; the direction is what counts

@@ -2,7 +2,9 @@
 
 import math
 import operator
+import os
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, SupportsFloat, cast
 
 from pointwork.errors import UsageError
@@ -33,8 +35,26 @@ def checked_outcome(outcome: object) -> None:
 
 def checked_names(names: object) -> None:
     """Raise a UsageError for what is no list of names; a text alone is not one of its letters."""
-    if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
+    if names is None:
+        return
+    if isinstance(names, str) or not isinstance(names, Collection):
         raise UsageError(f"names of arms belong in a list: {names!r}")
+    for name in cast(Collection[object], names):
+        if not isinstance(name, str):
+            raise UsageError(f"the name of an arm is a text, not {name!r}")
+
+
+def checked_name(what: str, name: object) -> None:
+    """Raise a UsageError for a name or an id that is no text."""
+    if not isinstance(name, str):
+        raise UsageError(f"{what} is a text, not {repr(name)[:80]}")
+
+
+def checked_path(path: object) -> Path:
+    """A path; a UsageError for what is none."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(cast(str, path)):
+        raise UsageError(f"a router is saved in a file: {path!r} is no path of one")
+    return Path(cast(str, path))
 
 
 def checked_start(name: object, seed: Any, budget: object, settings: object) -> None:

@@ -86,6 +86,7 @@ class Link:
         if (row["number"] or 0) > self.arrived and decision_id not in self.seen:  # made by another
             self.seen.add(decision_id)
             look_back(row, core)
+            pending.clock = max(pending.clock, core.clock)
             core.note(decision_id, pending, pending.created)
         rows = self.log.outcomes(decision_id)
         for row in rows:

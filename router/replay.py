@@ -65,5 +65,7 @@ def _decided(core: Core, row: Row) -> bool:
     if found is None:
         return False
     look_back(row, core)
+    # the clock counts the decisions of all processes: each of them numbered its own without those of the others
+    found.clock = max(found.clock, core.clock)
     core.note(row["id"], found, found.created)
     return True

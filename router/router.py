@@ -18,7 +18,14 @@ from pointwork.router.core import Core, as_ints
 from pointwork.router.decisions import Decision, Outcome, is_decision_id
 from pointwork.router.explain import rows_now, rows_of_arms, rows_then
 from pointwork.router.features import Array, as_features, share
-from pointwork.router.inputs import checked_arm, checked_arms, checked_outcome, checked_start
+from pointwork.router.inputs import (
+    checked_arm,
+    checked_arms,
+    checked_name,
+    checked_outcome,
+    checked_path,
+    checked_start,
+)
 from pointwork.router.pending import Pending
 from pointwork.router.policies import Policy, make
 from pointwork.router.settings import Settings
@@ -242,6 +249,7 @@ class Router(Versioned):
             StoreError: the source is too long for the store; nothing was learnt.
         """
         checked_outcome(outcome)
+        checked_name("the id of a decision", decision_id)
         with self._lock:
             pending = self._find(decision_id)
             if self._link is not None:
@@ -292,6 +300,7 @@ class Router(Versioned):
         Raises:
             UsageError: no arm has this name, or it is the last.
         """
+        checked_name("the name of an arm", name)
         with self._lock:
             self._core.retire_arm(name)
             if self._link is not None:
@@ -303,9 +312,10 @@ class Router(Versioned):
         Raises:
             UsageError: it can not be written.
         """
+        file = checked_path(path)
         with self._lock:
             data = persistence.dump(self._core, {"name": self.name, "last": self._last, "ask": asdict(self._ask)})
-        persistence.write_file(path, data)
+        persistence.write_file(file, data)
 
     @classmethod
     def load(
@@ -330,7 +340,7 @@ class Router(Versioned):
             UsageError: there is no such file, or it needs another embedder or a policy of the caller's own.
             StoreError: the file is damaged.
         """
-        meta, arrays = persistence.read(persistence.read_file(path), str(path))
+        meta, arrays = persistence.read(persistence.read_file(checked_path(path)), str(path))
         core = persistence.build(meta, arrays, str(path), embedder or text_features(), policy)
         router = cls.__new__(cls)
         router._setup(core, str(meta["extra"]["name"]), time_source)

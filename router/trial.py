@@ -5,7 +5,7 @@ A candidate learns from the older part of the log and is judged on the newer: de
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +140,7 @@ def chances(row: Row) -> dict[str, float] | None:
 
 
 def _halves(log: Log, train: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    if not 0.0 <= train < 1.0:
+    if not isinstance(cast(object, train), float | int) or not 0.0 <= train < 1.0:
         raise UsageError(f"the part of the log to learn from is a share from 0 to below 1, not {train!r}")
     decisions = log.decisions()
     if not decisions:

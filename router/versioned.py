@@ -17,7 +17,7 @@ from pointwork.router.asking import Ask
 from pointwork.router.core import Core
 from pointwork.router.decisions import Outcome
 from pointwork.router.features import Array
-from pointwork.router.inputs import checked_outcome
+from pointwork.router.inputs import checked_names, checked_outcome
 from pointwork.router.policies import Policy
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Versioned(ABC):
         for outcome in outcomes.values():
             checked_outcome(outcome)
         with self._lock:
+            checked_names(outcomes.keys())
             unknown = [name for name in outcomes if name not in self._core.slots]
             if unknown or not outcomes:
                 raise UsageError(f"no arm is called {unknown[0]!r}" if unknown else "no outcome was given")

@@ -1,11 +1,14 @@
 """pointwork.toml: defaults, and errors that name file, line and key."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from pointwork.errors import ConfigError
-from pointwork.settings import EMBEDDED, Settings, load
+from pointwork.memory import modules
+from pointwork.router.policies import POLICIES
+from pointwork.settings import EMBEDDED, MODULES, TIERS, RouterSettings, Settings, load
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -56,6 +59,10 @@ def test_a_file_is_read(tmp_path: Path) -> None:
             "agents.1.name",
         ),
         ("router.policy = 5\n", 1, "router.policy"),
+        ('[router]\nseed = 3\npolicy = "nope"\n', 3, "router.policy"),
+        ('[memory]\ntiers = "nope"\n', 2, "memory.tiers"),
+        ('[memory]\ntiers = {filter = "nope"}\n', 2, "memory.tiers"),
+        ('[memory]\ntiers = {nope = "mid"}\n', 2, "memory.tiers"),
         ("colour = 1\n", 1, "colour"),
     ],
 )
@@ -64,6 +71,11 @@ def test_errors_name_line_and_key(tmp_path: Path, text: str, line: int, key: str
     with pytest.raises(ConfigError) as caught:
         load(path)
     assert f"{path}:{line}: {key}" in str(caught.value)
+
+
+def test_a_file_may_name_all_that_there_is() -> None:
+    assert set(get_args(RouterSettings.model_fields["policy"].annotation)) == set(POLICIES)
+    assert (MODULES, TIERS) == (modules.MODULES, modules.TIERS)
 
 
 def test_what_is_not_toml_or_not_there(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import psutil
 
@@ -102,6 +102,9 @@ def run_python(code: str, *, files: Mapping[str, str] | None = None, limits: Lim
 def _given(code: str, files: Mapping[str, str], limits: Limits) -> dict[str, str]:
     """The texts that are put into the room, by their places."""
     given = {_MAIN: code}
+    for name, text in {_MAIN: code, **files}.items():
+        if not isinstance(cast(object, text), str):
+            raise UsageError(f"{name} is a text, not {type(text).__name__}")
     for name, text in files.items():
         place = PurePosixPath(name)
         if place.is_absolute() or ".." in place.parts or "\0" in name or not place.parts:

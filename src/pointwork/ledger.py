@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from pointwork.budgets import Budget, to_nano, to_usd
+from pointwork.budgets import UNITS, Amount, Budget, Remaining, to_nano, to_usd
 from pointwork.errors import BudgetExceeded, StoreError, UsageError
 from pointwork.store import Store, books, new_id
 from pointwork.store.clock import now
@@ -27,54 +27,7 @@ from pointwork.store.tables import accounts
 # How long a reservation stands that nobody renews, before its holder is taken for dead.
 LEASE_SECONDS = 120.0
 
-_UNITS = books.UNITS
-_MOST_AMOUNT = 2**60
 _MOST_BY = 128
-
-
-@dataclass(frozen=True)
-class Amount:
-    """What a call takes: nano-USD, tokens, tool calls, model turns."""
-
-    usd_nano: int = 0
-    tokens: int = 0
-    tool_calls: int = 0
-    turns: int = 0
-
-    def __post_init__(self) -> None:
-        for unit in _UNITS:
-            if not 0 <= getattr(self, unit) <= _MOST_AMOUNT:
-                raise UsageError(f"an amount is 0 to 2**60: {unit}={getattr(self, unit)}")
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """What an account can still give; None is no limit.
-
-    Attributes:
-        usd_nano, tokens, tool_calls, turns: the least over the account and its ancestors.
-        seconds: until the deadline, never negative.
-    """
-
-    usd_nano: int | None
-    tokens: int | None
-    tool_calls: int | None
-    turns: int | None
-    seconds: float | None
-
-    def describe(self) -> str:
-        """For an agent's prompt: ``0.0431 USD, 1200 tokens, 3 tool calls, 12 s`` (limits only)."""
-        parts: list[str] = []
-        if self.usd_nano is not None:
-            parts.append(f"{to_usd(self.usd_nano):.4g} USD")
-        parts += [
-            f"{value} {word}"
-            for value, word in ((self.tokens, "tokens"), (self.tool_calls, "tool calls"), (self.turns, "turns"))
-            if value is not None
-        ]
-        if self.seconds is not None:
-            parts.append(f"{self.seconds:.0f} s")
-        return ", ".join(parts) or "no limit"
 
 
 @dataclass(frozen=True)
@@ -185,7 +138,7 @@ class Ledger:
             # beyond the most that an account can hold there is no limit
             **{
                 f"limit_{unit}": None if limit is None else min(limit, books.MOST)
-                for unit, limit in zip(_UNITS, limits, strict=True)
+                for unit, limit in zip(UNITS, limits, strict=True)
             },
         }
         # a branch that nothing was spent on yet can be opened again
@@ -341,9 +294,9 @@ class Account:
 
     def remaining(self) -> Remaining:
         """What is left, over this account and its ancestors."""
-        least: dict[str, int | None] = dict.fromkeys(_UNITS)
+        least: dict[str, int | None] = dict.fromkeys(UNITS)
         for row in self._rows():
-            for unit in _UNITS:
+            for unit in UNITS:
                 if row[f"limit_{unit}"] is not None:
                     left = max(0, row[f"limit_{unit}"] - row[f"spent_{unit}"] - row[f"reserved_{unit}"])
                     known = least[unit]
@@ -356,7 +309,7 @@ class Account:
         shares = [
             (row[f"limit_{unit}"] - row[f"spent_{unit}"] - row[f"reserved_{unit}"]) / max(1, row[f"limit_{unit}"])
             for row in self._rows()
-            for unit in _UNITS
+            for unit in UNITS
             if row[f"limit_{unit}"] is not None
         ]
         return min(1.0, max(0.0, min(shares, default=1.0)))
@@ -364,7 +317,7 @@ class Account:
     def spent(self) -> Amount:
         """What this account and its descendants have spent so far."""
         row = next(row for row in self._rows() if row["id"] == self.id)
-        return Amount(**{unit: row[f"spent_{unit}"] for unit in _UNITS})
+        return Amount(**{unit: row[f"spent_{unit}"] for unit in UNITS})
 
 
 class Spending:
@@ -378,7 +331,7 @@ class Spending:
     def add(self, amount: Amount, *, model: str | None = None, model_version: str | None = None) -> None:
         """Add to what was spent."""
         old = self.amount or Amount()
-        self.amount = replace(old, **{unit: getattr(old, unit) + getattr(amount, unit) for unit in _UNITS})
+        self.amount = replace(old, **{unit: getattr(old, unit) + getattr(amount, unit) for unit in UNITS})
         self.model = model or self.model
         self.model_version = model_version or self.model_version
 
@@ -389,7 +342,7 @@ def _short(by: str) -> str:
 
 
 def _exceeded(row: Mapping[str, Any], amount: Amount, by: str) -> BudgetExceeded | None:
-    for unit in _UNITS:
+    for unit in UNITS:
         limit = books.MOST if row[f"limit_{unit}"] is None else row[f"limit_{unit}"]
         need, left = getattr(amount, unit), limit - row[f"spent_{unit}"] - row[f"reserved_{unit}"]
         if need > left:

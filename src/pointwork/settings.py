@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, UsageError
@@ -26,6 +26,10 @@ PROVIDERS = (
     ("MISTRAL_API_KEY", "mistral/mistral-small-latest", "mistral/mistral-large-latest"),
 )
 
+
+# As memory has them, which is not loaded to read a file.
+MODULES = ("filter", "entity", "temporal", "topic", "summary")
+TIERS = ("low", "mid", "high")
 
 _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -57,7 +61,7 @@ class ModelSettings(_Strict):
 class RouterSettings(_Strict):
     """``[router]``."""
 
-    policy: str = "linucb"
+    policy: Literal["linucb", "neural", "random", "static", "thompson", "trees"] = "linucb"
     usd_per_request: float | None = Field(default=None, gt=0)
     seed: int = 0
 
@@ -115,6 +119,17 @@ class MemorySettings(_Strict):
     skills: bool = True
     working_tokens: int = Field(default=1500, ge=200)
     tiers: str | dict[str, str] | None = None
+
+    @field_validator("tiers")
+    @classmethod
+    def _known(cls, tiers: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        named = tiers if isinstance(tiers, dict) else {} if tiers is None else {MODULES[0]: tiers}
+        for module, tier in named.items():
+            if module not in MODULES:
+                raise ValueError(f"no module of memory is called {module!r}; there are {', '.join(MODULES)}")
+            if tier.lower() not in TIERS:
+                raise ValueError(f"no tier is called {tier!r}; there are {', '.join(TIERS)}")
+        return tiers
 
 
 class TrainingSettings(_Strict):

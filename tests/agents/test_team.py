@@ -406,6 +406,19 @@ def test_what_is_no_reward(store: Store, reward: Any) -> None:
                 made.feedback(cast(Any, wrong), 1.0)
 
 
+def test_a_closed_team_takes_no_feedback(store: Store) -> None:
+    with team(ScriptedClient([says(call("multiply", a=9, b=2), "Double 9")]), store) as made:
+        run_id = made.run("Double 9").run_id
+    with pytest.raises(UsageError, match="closed"):
+        made.feedback(run_id, 1.0)
+
+
+def test_a_callers_own_role_is_one_that_an_agent_plays(store: Store) -> None:
+    poet = Agent("poet", "Write verse.", ("verse",), roles=("muse",))
+    with Team([poet], Settings(), store=store, models={"muse": ScriptedClient([])}) as made:
+        assert [arm.name.split("/")[0] for arm in made.router.arms][:1] == ["poet"]
+
+
 def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
     (tmp_path / "file.txt").write_text("x")
     with team(ScriptedClient([]), store) as made:
@@ -447,6 +460,10 @@ def test_roots_that_are_not_there(store: Store, tmp_path: Any) -> None:
             "price must be",
         ),
         (lambda: Team([Agent("a", "x", ("c",))] * 2, store="sqlite://"), "same name"),
+        (lambda: Agent("a", "x", cast(Any, 5)), "capabilities"),
+        (lambda: Agent("a", "x", ("c",), roles=cast(Any, 5)), "roles"),
+        (lambda: Team([Agent("a", "x", ("c",), roles=("worker-smal",))], store="sqlite://"), "worker-smal"),
+        (lambda: Team(store="sqlite://", models={"plannr": ScriptedClient([])}), "plannr"),
     ],
 )
 def test_agents_and_teams_that_make_no_sense(make: Callable[[], Any], why: str) -> None:

@@ -333,6 +333,8 @@ def test_empty_memory_and_questions_that_fit_nothing(memory: Memory) -> None:
         {"question": "q", "k": 0},
         {"question": "q", "k": -1},
         {"question": "q", "k": 1.5},
+        {"question": "q", "k": True},
+        {"question": "q", "tiers": 5},
         {"question": "q", "budget_tokens": 0},
         {"question": "q", "budget_tokens": None},
         {"question": "q", "thrift": -0.1},

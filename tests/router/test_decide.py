@@ -271,11 +271,27 @@ def test_features_of_any_length_keep_their_direction():
         lambda: Router([Arm("a")]).decide("x", exclude="a"),
         lambda: Router([Arm("a")]).teach([Outcome(1.0)], "x"),  # pyright: ignore[reportArgumentType]
         lambda: Router([Arm("a")]).explain(None),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).decide("x", candidates=[[]]),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).decide("x", exclude=[[]]),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).learn([], Outcome(1.0)),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).retire_arm([]),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).teach({(): Outcome(1.0)}, "x"),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).save(None),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")]).save("a\0b"),
+        lambda: Router.load(7),  # pyright: ignore[reportArgumentType]
+        lambda: Router([Arm("a")], store="sqlite://").replay("linucb", train="x"),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_the_wrong_kind_of_thing_is_a_usage_error(wrong: Callable[[], object]) -> None:
     with pytest.raises(UsageError):
         wrong()
+
+
+@pytest.mark.filterwarnings("error")
+def test_features_of_any_length_are_taken_without_a_warning() -> None:
+    router = Router([Arm("a"), Arm("b")])
+    router.learn(router.decide(features=[1e300, 1e300]).id, Outcome(1.0))
+    assert router.decide(features=[1e-300, 1.0]).arm in ("a", "b")
 
 
 def test_what_is_no_outcome_leaves_the_router_as_it_was(tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ def test_what_was_learnt_of_an_arm_is_not_lost_by_a_process_that_does_not_have_i
     assert Router(more, store=Store(database_url)).show()[2]["graded"] == 10
 
 
+def test_the_clock_counts_the_decisions_of_all_processes(database_url: str):
+    routers = [Router(ARMS, store=Store(database_url), seed=seed) for seed in range(3)]
+    for number in range(10):
+        for one in routers:
+            one.learn(one.decide(f"text {number}").id, Outcome(0.5))
+    for one in routers:
+        one.checkpoint()
+    assert {Router(ARMS, store=Store(database_url)).clock, *(one.clock for one in routers[2:])} == {30}
+
+
 def debt_of(router: Router) -> float:
     return router._core.pacer.debt  # pyright: ignore[reportPrivateUsage]
 

@@ -342,3 +342,20 @@ def test_a_server_that_is_stopped_and_started(another_postgresql_server: Any) ->
             Store(store.url.render_as_string(hide_password=False))
         another_postgresql_server.process.ensure_postgres_running()
         assert ids(store) == ["r1"]
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_a_file_that_is_gone_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """SQLite would write on to a file that has no name any more."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.db"
+    with closing(Store("sqlite:///a.db")) as store:
+        monkeypatch.chdir(tmp_path.parent)
+        assert store.rows(select(runs)) == []  # it is where it was
+        file.unlink()
+        if what == "replaced":
+            file.write_bytes(b"")
+        with pytest.raises(StoreError, match="while it was open"), store.write() as connection:
+            connection.execute(select(runs))
+        with pytest.raises(StoreError, match="while it was open"):
+            store.rows(select(runs))

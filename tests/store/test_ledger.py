@@ -262,6 +262,12 @@ def test_money_is_rounded_up_by_less_than_a_nano(usd: float) -> None:
     assert to_usd(to_nano(usd)) == pytest.approx(usd, abs=1.1e-9)
 
 
+@pytest.mark.parametrize("wrong", [-1, 1.5, "5", True, 2**61])
+def test_amounts_are_whole_numbers(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="tokens"):
+        Amount(tokens=wrong)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"usd": -1}, {"seconds": float("nan")}, {"tokens": 1.5}, {"usd": "1"}, {"turns": True}, {"usd": 1e400}],

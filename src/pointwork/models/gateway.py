@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pointwork.errors import BudgetExceeded, ConfigError, ProviderError, ProviderTimeout
@@ -68,6 +68,11 @@ class Models:
         # a semaphore belongs to the event loop that first waits for it
         self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]]
         self._slots = weakref.WeakKeyDictionary()
+
+    @property
+    def given(self) -> Collection[str]:
+        """Roles of ready-made clients."""
+        return self._clients.keys()
 
     def client(self, role: str) -> ModelClient:
         """The client of a role's base model; opened at first use (an embedded model loads at its first call).

@@ -15,11 +15,10 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, exists, func, null, select, update
 
+from pointwork.budgets import UNITS
 from pointwork.errors import StoreError
 from pointwork.store.store import Row, Store
 from pointwork.store.tables import accounts, ledger
-
-UNITS = ("usd_nano", "tokens", "tool_calls", "turns")
 
 # No account holds more than this, whatever its limits: sums stay within 64 bits.
 MOST = 2**62

@@ -206,7 +206,7 @@ def _open_sqlite(url: URL) -> Engine:
     return engine
 
 
-def _on_connect_sqlite(connection: Any, _record: Any) -> None:
+def _on_connect_sqlite(connection: Any, record: Any) -> None:
     # pysqlite's own transaction handling would begin deferred: read, then fail to upgrade to a write lock
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -216,6 +216,10 @@ def _on_connect_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA foreign_keys=ON")
     # what a user deletes from memory is overwritten, not just unlinked
     cursor.execute("PRAGMA secure_delete=ON")
+    # the path as it is for whoever changes the working directory
+    for _, name, path in cursor.execute("PRAGMA database_list").fetchall():
+        if name == "main" and path:
+            record.info["file"] = path, os.stat(path).st_ino
     cursor.close()
 
 
@@ -235,7 +239,18 @@ def _to_wal(cursor: Any) -> None:
             time.sleep(0.01)
 
 
+def _check_there(path: str, inode: int) -> None:
+    """Raise a StoreError for a file that is gone: SQLite would write on to where nobody finds it again."""
+    try:
+        there = not path or os.stat(path).st_ino == inode
+    except OSError:
+        there = False
+    if not there:
+        raise StoreError(f"the store's file {path} was deleted, moved or replaced while it was open")
+
+
 def _on_begin_sqlite(connection: Connection) -> None:
+    _check_there(*connection.info.get("file", ("", 0)))
     options = connection.get_execution_options()
     if not options.get("pointwork_write"):
         return  # each query is a transaction of its own
