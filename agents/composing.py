@@ -9,6 +9,7 @@ import re
 
 from pointwork.agents import describing
 from pointwork.agents.describing import Steps
+from pointwork.text import NUMBER_WORDS
 
 _FRACTIONS = {
     "half": "1/2", "a half": "1/2", "one half": "1/2", "a third": "1/3", "one third": "1/3", "two thirds": "2/3",
@@ -53,8 +54,8 @@ _PERCENT_OF = re.compile(
     re.IGNORECASE,
 )
 _SHIFT = re.compile(
-    r"\b(?P<p>(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\s+(?:days?|weeks?|fortnights?|months?|years?|hours?|minutes?))\s+"
-    r"(?P<way>after|before)\s+(?P<x>(?!that\b|this\b|it\b|\{)[^?.;,\d]+?)\s*(?:[?.;,]|$)",
+    r"\b(?P<p>(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve)(?:\s+and\s+a\s+half)?\s+(?:days?|weeks?|fortnights?|months?|years?|hours?|minutes?))\s+"
+    r"(?P<way>after|before|(?:counted|reckoned|counting|running)\s+from)\s+(?P<x>(?!that\b|this\b|it\b|\{)[^?.;,\d]+?)\s*(?:[?.;,]|$)",
     re.IGNORECASE,
 )
 _RATE = re.compile(
@@ -64,7 +65,12 @@ _RATE = re.compile(
 
 def compose(text: str, depth: int = 0) -> Steps | None:
     """The steps of a nested question, or None if it is not nested in a way that is known here."""
+    text = _foremost_of_all(text)
     for rule in (
+        _raised,
+        _compared,
+        _lasting,
+        _turning,
         _percent,
         _than,
         _more_than,
@@ -80,6 +86,94 @@ def compose(text: str, depth: int = 0) -> Steps | None:
         if steps is not None:
             return _further(steps, len(text), depth) if rule in describing.RULES else steps
     return None
+
+
+# "more loaves than any other" are the most loaves.
+_THAN_ALL = re.compile(
+    r"\b(?P<way>more|less|fewer|(?!rather|other|either)[a-z]{3,}er)\s+(?P<what>(?:[a-z]+\s+){0,2})than\s+"
+    r"(?:any(?:\s+of\s+the)?\s+others?(?:\s+[a-z]+)?|all\s+(?:of\s+)?(?:the\s+)?(?:others|rest)|any(?:one|body|thing)\s+else|every(?:one|body)\s+else)\b",
+    re.IGNORECASE,
+)
+_MOST = {"more": "most", "less": "least", "fewer": "fewest"}
+
+
+def _foremost_of_all(text: str) -> str:
+    """A comparison with all others as the superlative that it is."""
+
+    def most(match: re.Match[str]) -> str:
+        way = match["way"].lower()
+        return f"the {_MOST.get(way, f'{way[:-1]}st')} {match['what']}".rstrip()
+
+    return _THAN_ALL.sub(most, text)
+
+
+_NAME = r"[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*"
+_COUNT = rf"(?:{_NUMBER}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
+_RAISED = re.compile(
+    rf"\b(?P<verb>put|add|take|knock|deduct)\s+(?:[\w]+\s+(?:at|of)\s+)?(?P<n>{_COUNT})\s?(?:%|percent|per\s?cent)\s+(?:\w+\s+)?"
+    rf"(?:on\s?to|on|to|off|from)\s+(?P<x>[^?.;]+?)\s*(?:[?.;]|$|,?\s+and\s+(?:tell|give|say|let|what|then)\b)",
+    re.IGNORECASE,
+)
+
+
+def _raised(text: str) -> Steps | None:
+    """``Put four per cent on Ann's fee``, ``take 10 % off what the skis cost``."""
+    match = _RAISED.search(text)
+    if match is None or _counts_inside(match["x"]) or _counts_inside(text[: match.start()] + text[match.end() :]):
+        return None
+    count = NUMBER_WORDS.get(match["n"].lower(), match["n"].replace(",", ""))
+    sign = "+" if match["verb"].lower() in ("put", "add") else "-"
+    return [(_found(match["x"]), ()), (f"{{s1}} * (1 {sign} {count}/100)", (1,))]
+
+
+_TURNING = re.compile(
+    rf"\bwhen\s+(?P<x>(?:the|our)\s+[a-z]+|[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+(?:turns|reaches)\s+(?P<n>{_COUNT})\b"
+)
+
+
+def _turning(text: str) -> Steps | None:
+    """``In what year does the club turn forty?``, said as ``when the club turns forty``."""
+    match = _TURNING.search(text)
+    if match is None or not re.search(r"\b(?:what|which)\s+year\b", text, re.IGNORECASE):
+        return None
+    if _counts_inside(text[: match.start()] + text[match.end() :]):
+        return None
+    born = "born" if match["x"][0].isupper() else "founded"
+    count = NUMBER_WORDS.get(match["n"].lower(), match["n"])
+    return [(f"In what year was {match['x']} {born}?", ()), (f"{{s1}} + {count}", (1,))]
+
+
+_COMPARED = re.compile(
+    rf"(?P<n>{_NUMBER}(?:\s?[a-z°%]+)?)\b[^?]*?[.;,–—]\s+(?:so\s+)?(?:is|are|does|would|will)\s+(?:that|this|it|they)\s+(?:be\s+)?"
+    r"(?P<way>over|above|more\s+than|higher\s+than|exceed|beyond|under|below|less\s+than|lower\s+than)\s+(?P<x>[^?.;]+)\?",
+    re.IGNORECASE,
+)
+_OVER = ("over", "above", "more", "higher", "exceed", "beyond")
+
+
+def _compared(text: str) -> Steps | None:
+    """``It all comes to 925 kg. Is that over the payload?``"""
+    match = _COMPARED.search(text)
+    if match is None or _counts_inside(match["x"]) or _counts_inside(text[: match.start()]):
+        return None
+    number = re.match(_NUMBER, match["n"])
+    assert number is not None
+    way = match["way"].lower().split()[0]
+    return [(_found(match["x"]), ()), (f"Is {number[0]} {'more' if way in _OVER else 'less'} than {{s1}}?", (1,))]
+
+
+_LASTING = re.compile(
+    rf"\b(?i:when|(?:on|in)\s+(?:what|which)\s+(?:day|date|year))\s+(?:will|would)\s+(?P<x>{_NAME})\s+have\s+been\s+"
+    rf"(?:with\s+us|here|with\s+the\s+[a-z]+|in\s+the\s+[a-z]+)\s+(?:for\s+)?(?:exactly\s+)?(?P<n>{_COUNT})\s+years\b"
+)
+
+
+def _lasting(text: str) -> Steps | None:
+    """``On what day will Ann have been with us ten years?``"""
+    match = _LASTING.search(text)
+    if match is None or _counts_inside(text[: match.start()] + text[match.end() :]):
+        return None
+    return [(f"When did {match['x']} join?", ()), (f"{match['n']} years after {{s1}}", (1,))]
 
 
 def _further(steps: Steps, length: int, depth: int) -> Steps:
@@ -178,10 +272,19 @@ def _between(text: str) -> Steps | None:
     return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("abs({s1} - {s2})", (1, 2))]
 
 
+# "Blue skis – by what percentage is …": both prices are theirs.
+_TOPIC = re.compile(r"^\W*(?P<x>[A-Z][^?.;:–—,]{2,40}?)\s*(?:[:–—]|\s-\s)")
+
+
 def _percent(text: str) -> Steps | None:
-    match = _PERCENT_ABOVE.search(text)
+    match, topic = _PERCENT_ABOVE.search(text), _TOPIC.match(text)
     if match is not None and not _counts_inside(match["a"] + match["b"]):
-        return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("abs({s1} - {s2}) / {s2} * 100", (1, 2))]
+        of = f" of {topic['x']}" if topic is not None and topic.end() <= match.start() else ""
+        return [
+            (_found(match["a"] + of), ()),
+            (_found(match["b"] + of), ()),
+            ("abs({s1} - {s2}) / {s2} * 100", (1, 2)),
+        ]
     match = _PERCENT_OF.search(text)
     if match is not None and not _counts_inside(match["a"] + match["b"]):
         return [(_found(match["a"]), ()), (_found(match["b"]), ()), ("{s1} / {s2} * 100", (1, 2))]
@@ -192,7 +295,9 @@ def _shift(text: str) -> Steps | None:
     match = _SHIFT.search(text)
     if match is None or re.match(r"(?:the\s+)?(?:sub|begin|start|end)\w*$", match["x"]):
         return None
-    return [(f"On what date is {match['x'].strip()}?", ()), (f"{match['p']} {match['way'].lower()} {{s1}}", (1,))]
+    way = "before" if match["way"].lower() == "before" else "after"
+    asked = "At what time" if re.search(r"\b(?:hour|minute)s?$", match["p"], re.IGNORECASE) else "On what date"
+    return [(f"{asked} is {match['x'].strip()}?", ()), (f"{match['p']} {way} {{s1}}", (1,))]
 
 
 _MORE = re.compile(

@@ -59,7 +59,8 @@ _ROLES = (
     "heir|widow|husband|wife|son|daughter|brother|sister|mother|father|nephew|niece|uncle|aunt|cousin|grandmother|"
     "grandfather|mentor|supervisor|predecessor|successor|partner|substitute|stand-in|flatmate|roommate"
 )
-_PROPER = r"[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,6}"
+# "The Ferry at Low Water" is one name.
+_PROPER = r"[A-Z][\w'’-]*(?:(?:\s+(?:of|at|under|over))?\s+[A-Z][\w'’-]*){0,6}"
 _ROLE = re.compile(
     rf"\b(?:the|our)\s+(?P<a>(?:{_ROLES})\s+of\s+(?:the\s+|our\s+)?(?:[^?.;,]{{0,80}}?{_PROPER}|"
     rf"[a-z-]+(?:\s+[a-z-]+){{0,2}}?(?=\s*(?:[?.;,]|$)|\s+(?:when|on|in|at|is|was|has|had|[a-z]+ed)\b)))|"
@@ -115,8 +116,9 @@ def _is_problem(text: str) -> bool:
 
 # Where a clause is over: at a mark, and where the sentence goes on with when it was.
 _OVER = re.compile(r"\s*(?:[?.;,]|$)|\s+(?:when|on\s+(?:the|its|his|her)\s+[\w-]*day)\b")
-_RELATIVE = re.compile(
-    r"\b(?i:the)\s+(?P<noun>(?!same\b)[a-z]+(?:\s+[a-z]+)?)\s+(?P<rel>that|which|who|whom|where)\s+"
+_RELATIVE = re.compile(  # "the van on that round" is no van that something is said of
+    r"\b(?i:the)\s+(?P<noun>(?!same\b)[a-z]+(?:\s+(?!(?:of|on|in|at|to|by|for|from|with)\b)[a-z]+)?)\s+"
+    r"(?P<rel>that|which|who|whom|where)\s+"
     r"(?!(?:are|were|have|do)\b)(?P<x>[^?.;,]+)"
 )
 # Verbs that a question with "did", "does" or "do" ends in: "When did the man who … begin to work?"
@@ -217,4 +219,49 @@ def _introduced(text: str) -> Steps | None:
     return [(told, ()), (asked, (1,))]
 
 
-RULES = (_introduced, _foremost, _relative, _role)
+# "Whoever keeps the folder: which extension do they have?"
+_WHO = r"(?:whoever|the\s+(?:person|man|woman|one|colleague|member)\s+(?:who|that))"
+_FRONTED = re.compile(
+    rf"^\W*(?:{_WHO}|the\s+(?P<noun>[a-z]+)\s+(?:that|which))\s+(?P<x>[^?.:;–—]+?)(?:\s*[:–—,]|\s+-)\s+(?P<asked>[^?]+\?)\W*$",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(r"\b(?:(?P<own>their|his|her|its)(?=\s+[a-z])|they|them|he|she|him|her|it)\b", re.IGNORECASE)
+_WHOEVER = re.compile(r"^[^?]*\bwhoever\s+(?P<x>[^?.,;:]+)[.;:]\s+(?P<asked>[A-Z][^?.]*)\?\W*$")
+
+
+# They are one.
+_ONE = {"do": "does", "have": "has", "are": "is", "were": "was"}
+
+
+def _fronted(text: str) -> Steps | None:
+    """``The person who feeds the cat – when did they come?``: who that is comes first."""
+    match = _FRONTED.match(text)
+    if match is not None and _PRONOUN.search(match["asked"]):
+        who = f"Which {match['noun']}" if match["noun"] else "Who"
+        rest = _PRONOUN.sub(lambda said: "{s1}'s" if said["own"] else "{s1}", match["asked"], count=1)
+        rest = re.sub(
+            r"\b(do|have|are|were)(?=\s+\{)", lambda verb: _ONE[verb[1].lower()], rest, flags=re.IGNORECASE
+        )
+        return [(f"{who} {match['x']}?", ()), (f"{rest[0].upper()}{rest[1:]}", (1,))]
+    match = _WHOEVER.match(text)  # "I need whoever keeps the folder. Which extension do I dial?"
+    if match is not None:
+        return [(f"Who {match['x']}?", ()), (f"{match['asked']} ({{s1}})?", (1,))]
+    return None
+
+
+_REPORTED = re.compile(
+    rf"\bthe\s+(?:person|man|woman|one|colleague)\s+(?:that\s+|whom?\s+)?"
+    rf"(?P<x>(?:{_PROPER}|(?:the|our|its|that|his|her|their)\s+[a-z]+)\s+[a-z]+s\s+(?:to|with|for|under|from|on))\b"
+)
+
+
+def _reported(text: str) -> Steps | None:
+    """``the pay of the person Ann reports to``: whom that is comes first."""
+    match = _REPORTED.search(text)
+    if match is None or not re.search(r"\w{3}", _ASKS.sub("", text[: match.start()])):
+        return None
+    asked = f"Who is it that {match['x']}?"
+    return [(asked, ()), (f"{text[: match.start()]}{{s1}}{text[match.end() :]}", (1,))]
+
+
+RULES = (_fronted, _introduced, _foremost, _reported, _relative, _role)

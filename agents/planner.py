@@ -10,7 +10,7 @@ from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.readings.wanting import QUANTITY
-from pointwork.agents.splitter import answer_type_of, nested_steps, split, without_shape
+from pointwork.agents.splitter import answer_type_of, apart, nested_steps, split, without_shape
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
 from pointwork.settings import PlannerSettings
@@ -87,8 +87,9 @@ class Planner:
             BudgetExceeded: asking the model can not be paid. Nothing else stops a plan: in the end there are rules.
         """
         by_rules = self.settings.mode == "rules"
-        nested = nested_steps(task, self.settings.max_subtasks) is not None
-        if nested and not report and self.settings.mode in ("auto", "rules"):
+        steps = nested_steps(task, self.settings.max_subtasks)
+        # what explains all words of "put 4 % on the price of the skis" with one query has not read it
+        if steps is not None and not apart(steps) and not report and self.settings.mode in ("auto", "rules"):
             fits = await self.fits(without_shape(task))
             best = max(fits, key=lambda name: fits[name])
             if fits[best] >= OUTRIGHT:

@@ -137,6 +137,16 @@ def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
     return steps if steps is not None and len(steps) <= max_subtasks else None
 
 
+def apart(steps: Steps) -> bool:
+    """Whether no single query can be meant: they end in a calculation, or begin with who somebody is.
+
+    (Days between two dates of a row are read by the agent of tables.)
+    """
+    text, needs = steps[-1]
+    reckoned = _computed(text) if len(needs) == 1 else bool(expression_of(REFERENCE.sub("12", text)))
+    return reckoned or steps[0][0].startswith("Who ")
+
+
 _ONLY_A_PAGE = re.compile(
     r"^\W*(?:please\s+)?(?:see|read|open|fetch|visit|use|look\s+(?:at|up)|go\s+to|source:?|from)\s+(?:the\s+page\s+)?"
     r"https?://\S+\W*$",
@@ -228,6 +238,10 @@ def _with_context(parts: list[str]) -> list[str]:
 
 def _clean(part: str) -> str:
     part = re.sub(
-        r"^(?:and|then|also|next|finally|first|second|third|lastly)\b[,:]?\s+", "", part.strip(), flags=re.I
+        r"^(?:and|then|also|next|finally|first|second|third|lastly)\b[,:]?\s+"
+        r"(?:(?:more\s+to\s+the\s+point|by\s+the\s+way|while\s+(?:you|we)(?:['’]re|\s+are)\s+at\s+it),\s+)?",
+        "",
+        part.strip(),
+        flags=re.I,
     )
     return part.strip().strip(";,").strip()

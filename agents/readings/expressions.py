@@ -41,6 +41,10 @@ _MORE_THAN = re.compile(
 )
 
 
+_BARE = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_MEASURED = re.compile(rf"^({_BARE.pattern})\s*[^\W\d_]+$")
+
+
 def _side(text: str) -> str:
     return expression_of(text) or (text if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", text) else "")
 
@@ -52,4 +56,6 @@ def comparison_of(text: str) -> str:
     if match is None or not all(sides):
         return ""
     first, second = sides if match["more"] else sides[::-1]
+    if bool(_BARE.fullmatch(first)) != bool(_BARE.fullmatch(second)):  # 35 beside 40 hours: hours too
+        first, second = _MEASURED.sub(r"\1", first), _MEASURED.sub(r"\1", second)
     return f"({first}) - ({second})"

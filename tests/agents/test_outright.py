@@ -96,6 +96,19 @@ def test_a_question_within_a_question(tmp_path: Path, root: Path) -> None:
     assert result.text == "2.75"
 
 
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        ("Put ten per cent on Bo Lind's weekly hours and tell me the new figure.", "44 h"),
+        ("Our youngest hand is Cy Park. On what day will Cy Park have been here twelve years?", "2027-02-02"),
+        ("The new rule says 35 weekly hours. Is that less than the weekly hours of Bo Lind?", "yes"),
+    ],
+)
+def test_what_is_reckoned_with_a_cell_is_no_cell(tmp_path: Path, root: Path, task: str, text: str) -> None:
+    """One query would explain every word of these, and leave the sum out."""
+    assert ask(tmp_path, root, task).text == text
+
+
 def test_evidence_of_a_piece_is_the_sentence_that_holds_it(tmp_path: Path, root: Path) -> None:
     result = ask(tmp_path, root, "Who built the mill wheel?")
     assert [piece.text for piece in result.evidence] == ["The mill wheel was built by Greta Molnar."]
