@@ -10,6 +10,7 @@ from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.readings.wanting import QUANTITY
+from pointwork.agents.spec import WHOLLY
 from pointwork.agents.splitter import answer_type_of, apart, nested_steps, split, without_shape
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
@@ -88,11 +89,11 @@ class Planner:
         """
         by_rules = self.settings.mode == "rules"
         steps = nested_steps(task, self.settings.max_subtasks)
-        # what explains all words of "put 4 % on the price of the skis" with one query has not read it
-        if steps is not None and not apart(steps) and not report and self.settings.mode in ("auto", "rules"):
+        if steps is not None and not report and self.settings.mode in ("auto", "rules"):
             fits = await self.fits(without_shape(task))
             best = max(fits, key=lambda name: fits[name])
-            if fits[best] >= OUTRIGHT:
+            # one query that explains all words of "put 4 % on the price of the skis" has not read it; a sum has
+            if fits[best] >= (WHOLLY if apart(steps) else OUTRIGHT):
                 return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
         parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
         author = "instant" if len(parts) == 1 else "splitter"

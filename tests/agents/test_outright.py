@@ -73,6 +73,7 @@ def ask(tmp_path: Path, root: Path, task: str) -> Result:
         ("What date is 10 days after 25 February 2024?", "2024-03-06"),
         ("Is 17 times 23 more than 400?", "no"),
         ("Is 5 km less than 4 miles?", "yes"),
+        ("What time was it 200 minutes before a quarter past two in the afternoon?", "10:55"),
         ("How many km/h does the mill wheel turn at? Give one decimal.", "16.7 km/h"),
     ],
 )
