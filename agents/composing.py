@@ -94,7 +94,7 @@ _THAN_ALL = re.compile(
     r"(?:any(?:\s+of\s+the)?\s+others?(?:\s+[a-z]+)?|all\s+(?:of\s+)?(?:the\s+)?(?:others|rest)|any(?:one|body|thing)\s+else|every(?:one|body)\s+else)\b",
     re.IGNORECASE,
 )
-_MOST = {"more": "most", "less": "least", "fewer": "fewest"}
+_MOST = {"more": "most", "less": "least", "fewer": "fewest", "better": "best"}
 
 
 def _foremost_of_all(text: str) -> str:
@@ -126,9 +126,7 @@ def _raised(text: str) -> Steps | None:
     return [(_found(match["x"]), ()), (f"{{s1}} * (1 {sign} {count}/100)", (1,))]
 
 
-_TURNING = re.compile(
-    rf"\bwhen\s+(?P<x>(?:the|our)\s+[a-z]+|[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*)\s+(?:turns|reaches)\s+(?P<n>{_COUNT})\b"
-)
+_TURNING = re.compile(rf"\bwhen\s+(?P<x>(?:the|our)\s+[a-z]+|{_NAME})\s+(?:turns|reaches)\s+(?P<n>{_COUNT})\b")
 
 
 def _turning(text: str) -> Steps | None:
@@ -144,7 +142,7 @@ def _turning(text: str) -> Steps | None:
 
 
 _COMPARED = re.compile(
-    rf"(?P<n>{_NUMBER}(?:\s?[a-z°%]+)?)\b[^?]*?[.;,–—]\s+(?:so\s+)?(?:is|are|does|would|will)\s+(?:that|this|it|they)\s+(?:be\s+)?"
+    rf"(?P<n>{_NUMBER})[^?]*?[.;,–—]\s+(?:so\s+)?(?:is|are|does|would|will)\s+(?:that|this|it|they)\s+(?:be\s+)?"
     r"(?P<way>over|above|more\s+than|higher\s+than|exceed|beyond|under|below|less\s+than|lower\s+than)\s+(?P<x>[^?.;]+)\?",
     re.IGNORECASE,
 )
@@ -156,10 +154,8 @@ def _compared(text: str) -> Steps | None:
     match = _COMPARED.search(text)
     if match is None or _counts_inside(match["x"]) or _counts_inside(text[: match.start()]):
         return None
-    number = re.match(_NUMBER, match["n"])
-    assert number is not None
-    way = match["way"].lower().split()[0]
-    return [(_found(match["x"]), ()), (f"Is {number[0]} {'more' if way in _OVER else 'less'} than {{s1}}?", (1,))]
+    way = "more" if match["way"].lower().split()[0] in _OVER else "less"
+    return [(_found(match["x"]), ()), (f"Is {match['n']} {way} than {{s1}}?", (1,))]
 
 
 _LASTING = re.compile(

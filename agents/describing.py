@@ -226,11 +226,8 @@ _FRONTED = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(?:(?P<own>their|his|her|its)(?=\s+[a-z])|they|them|he|she|him|her|it)\b", re.IGNORECASE)
+_ONE = {"do": "does", "have": "has", "are": "is", "were": "was"}  # they are one
 _WHOEVER = re.compile(r"^[^?]*\bwhoever\s+(?P<x>[^?.,;:]+)[.;:]\s+(?P<asked>[A-Z][^?.]*)\?\W*$")
-
-
-# They are one.
-_ONE = {"do": "does", "have": "has", "are": "is", "were": "was"}
 
 
 def _fronted(text: str) -> Steps | None:

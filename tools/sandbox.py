@@ -102,7 +102,7 @@ def run_python(code: str, *, files: Mapping[str, str] | None = None, limits: Lim
 def _given(code: str, files: Mapping[str, str], limits: Limits) -> dict[str, str]:
     """The texts that are put into the room, by their places."""
     given = {_MAIN: code}
-    for name, text in {_MAIN: code, **files}.items():
+    for name, text in ((_MAIN, code), *files.items()):
         if not isinstance(cast(object, text), str):
             raise UsageError(f"{name} is a text, not {type(text).__name__}")
     for name, text in files.items():
