@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from pointwork.agents.plan import Plan
 from pointwork.agents.planner import Planner
 from pointwork.errors import ProviderError
@@ -39,6 +41,26 @@ def test_one_agent_can_answer_outright_so_no_model_is_asked() -> None:
     found = plan(task="Double the gate")
     assert found.author == "instant"
     assert len(found.subtasks) == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "sure", "steps"),
+    [
+        ("Take 10 % off the price of the blue skis.", 0.97, 2),  # a query leaves the sum out
+        ("What is the pay of the person Ann reports to?", 0.97, 2),  # and here who that is
+        ("What is the price of the coat that has been hired most often?", 0.97, 1),
+        ("How old is the gate that was built 3 weeks after the fire?", 0.98, 1),
+    ],
+)
+def test_nested_questions_are_split_where_no_query_can_be_meant(task: str, sure: float, steps: int) -> None:
+    async def fits(text: str) -> Mapping[str, float]:
+        return {"math": 0.0, "lookup": sure}
+
+    async def chat(request: ChatRequest) -> Completion:
+        raise AssertionError("rules plan this")
+
+    found = asyncio.run(Planner(ABLE, fits, chat, PlannerSettings(mode="rules")).plan(task))
+    assert len(found.subtasks) == steps
 
 
 def test_the_models_plan() -> None:

@@ -118,11 +118,13 @@ def test_an_outcome_of_a_decision_that_was_stored_late_charges_it_too(database_u
     stores = [Store(database_url) for _ in range(2)]
     router, other = (Router(ARMS, budget_per_request=1e-3, store=store) for store in stores)
     late = other.decide("text", ["large"])
-    router.decide("text", ["small"])
+    for _ in range(3):
+        router.decide("text", ["small"])
     router.sync()
     stores[1].flush()
     before = debt_of(router)
     router.learn(late.id, Outcome(0.5, 4e-3))
+    assert router.clock == 4  # of all processes
     assert debt_of(router) - before > 2.9  # of budgets: what it cost, less its own
     assert router.sync() == 0
 

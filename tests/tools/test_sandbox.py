@@ -442,3 +442,11 @@ def test_without_root_it_works_by_user_namespaces_or_refuses() -> None:
     worked = (done.returncode, done.stdout) == (0, "1000 False ['main.py']\n")
     refused = done.returncode == sandbox.FAILED and done.stderr.startswith(job["mark"]) and not done.stdout
     assert worked or refused, done
+
+
+def test_only_texts_are_programs_and_files() -> None:
+    for wrong in (None, 5, b"1"):
+        with pytest.raises(UsageError, match="is a text, not"):
+            run_python(wrong)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(UsageError, match="a.txt is a text, not"):
+            run_python("1", files={"a.txt": wrong})  # pyright: ignore[reportArgumentType]
