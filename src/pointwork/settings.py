@@ -3,10 +3,11 @@
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pointwork.budgets import Budget
 from pointwork.errors import ConfigError, UsageError
@@ -27,7 +28,8 @@ PROVIDERS = (
 )
 
 
-# As memory has them, which is not loaded to read a file.
+# As the router and memory have them, which are not loaded to read a file.
+POLICIES = ("linucb", "neural", "random", "static", "thompson", "trees")
 MODULES = ("filter", "entity", "temporal", "topic", "summary")
 TIERS = ("low", "mid", "high")
 
@@ -61,7 +63,7 @@ class ModelSettings(_Strict):
 class RouterSettings(_Strict):
     """``[router]``."""
 
-    policy: Literal["linucb", "neural", "random", "static", "thompson", "trees"] = "linucb"
+    policy: str = "linucb"
     usd_per_request: float | None = Field(default=None, gt=0)
     seed: int = 0
 
@@ -119,17 +121,6 @@ class MemorySettings(_Strict):
     skills: bool = True
     working_tokens: int = Field(default=1500, ge=200)
     tiers: str | dict[str, str] | None = None
-
-    @field_validator("tiers")
-    @classmethod
-    def _known(cls, tiers: str | dict[str, str] | None) -> str | dict[str, str] | None:
-        named = tiers if isinstance(tiers, dict) else {} if tiers is None else {MODULES[0]: tiers}
-        for module, tier in named.items():
-            if module not in MODULES:
-                raise ValueError(f"no module of memory is called {module!r}; there are {', '.join(MODULES)}")
-            if tier.lower() not in TIERS:
-                raise ValueError(f"no tier is called {tier!r}; there are {', '.join(TIERS)}")
-        return tiers
 
 
 class TrainingSettings(_Strict):
@@ -338,11 +329,22 @@ def _checked(file: Path, source: str, values: dict[str, Any]) -> Settings:
         settings.default_budget()
     except UsageError as error:
         raise ConfigError(f"{file}:{line_of(source, ('budget',))}: budget: {error}") from error
-    for role in settings.models:
-        if role not in ROLES:
-            where = f"{file}:{line_of(source, ('models', role))}"
-            raise ConfigError(f"{where}: models.{role}: unknown role; known: {', '.join(ROLES)}")
+    for location, what, name, known in _named(settings):
+        if name not in known:
+            where = f"{file}:{line_of(source, location)}: {'.'.join(location)}"
+            raise ConfigError(f"{where}: unknown {what} {name!r}; known: {', '.join(known)}")
     return settings
+
+
+def _named(settings: Settings) -> Iterator[tuple[tuple[str, ...], str, str, tuple[str, ...]]]:
+    """What a file names that others define: where, what it is, its name, and those that there are."""
+    for role in settings.models:
+        yield ("models", role), "role", role, ROLES
+    yield ("router", "policy"), "policy", settings.router.policy, POLICIES
+    tiers = settings.memory.tiers
+    for module, tier in (tiers if isinstance(tiers, dict) else {MODULES[0]: tiers or TIERS[0]}).items():
+        yield ("memory", "tiers"), "module", module, MODULES
+        yield ("memory", "tiers"), "tier", tier.lower(), TIERS
 
 
 def _said(problem: Any) -> str:
