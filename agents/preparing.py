@@ -81,8 +81,8 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     expression = expression_of(text)
     if expression:
         return Prepared(call=("calculate", {"expression": expression}))
-    if difference := comparison_of(text):
-        return Prepared(call=("calculate", {"expression": difference}), yes_no=True)
+    if compared := comparison_of(text):
+        return Prepared(call=compared)
     plain = _PLAIN_CONVERSION.match(text)
     if plain and re.fullmatch(r"-?[\d.,]+", plain["value"]):  # a bare number has the unit that is asked for
         return Prepared(

@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 _BUILTIN = {
-    "calculator": ("calculate", "convert", "date_math"),
+    "calculator": ("calculate", "convert"),
+    "date_math": ("date_math",),
     "tables": ("list_tables", "describe_table", "query_table", "sql"),
     "files": ("list_files", "find_files", "grep_files", "read_file", "search_files"),
     "recall": ("recall", "read_memory"),

@@ -3,6 +3,8 @@
 import re
 
 from pointwork.agents.readings import moments
+from pointwork.errors import ToolError
+from pointwork.tools import dates
 from pointwork.tools.calculator import evaluate_text
 
 _PRICED = re.compile(
@@ -16,6 +18,18 @@ _THING = re.compile(
 )
 
 
+_YEARS_ON = re.compile(r"^\W*(?P<a>[12]\d{3})\s*(?P<sign>[-+])\s*(?P<b>\d{1,3})\s*years?\W*$", re.IGNORECASE)
+_YEARS_APART = re.compile(
+    r"^\W*(?:the\s+)?(?:number\s+of\s+)?years\s+(?:from|between)\s+(?P<b>[12]\d{3})\s+(?:to|and|until)\s+(?P<a>[12]\d{3})\W*$",
+    re.IGNORECASE,
+)
+# "45 euros per night * 3": so much each is multiplied by how many; between two quantities the units do it.
+_RATE = re.compile(
+    r"^(?P<n>[$€£]?\s*\d[\d,.]*(?:\s*[€$£]|\s+(?!per\b|an?\b|each\b)[^\W\d_]+)?)\s*"
+    r"(?:(?:\bper\s+|\ban?\s+|/\s*)(?:kg|[^\W\d_]{3,})|\beach|\bapiece)"
+    r"(?P<rest>\s*[*/]\s*[\d.,\s*/+()-]+)$",
+    re.IGNORECASE,
+)
 _ROUNDED = re.compile(r"^(?P<what>.+?),?\s+rounded\s+(?P<way>up|down)\W*$", re.IGNORECASE)
 
 
@@ -24,38 +38,80 @@ def expression_of(text: str) -> str:
     if rounded := _ROUNDED.match(text):
         what = expression_of(rounded["what"])
         return what and f"{'ceil' if rounded['way'].lower() == 'up' else 'floor'}({what})"
+    if rate := _RATE.match(text):
+        return expression_of(rate["n"] + rate["rest"])
     if evaluate_text(text) is not None:
         return text
+    if year := _YEARS_ON.match(text) or _YEARS_APART.match(text):
+        return f"{year['a']} {year['sign'] if 'sign' in year.groupdict() else '-'} {year['b']}"
     priced = _PRICED.match(text)
     if priced:
         return f"{priced['n']} * {priced['price']}"
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    bare = _THING.sub(lambda match: match[0] if moments.unit_of(match[1]) is not None else "", text)
+    bare = _without_things(text)
     return bare if evaluate_text(bare) is not None else ""
 
 
-_MORE_THAN = re.compile(
-    r"^\W*(?:is|are|does|do)\s+(?P<a>.+?)\s+(?:(?P<more>more|greater|larger|bigger|higher)|less|smaller|lower|fewer)\s+than\s+"
+def _without_things(text: str) -> str:
+    """Without words for what is counted; units stay."""
+    return _THING.sub(lambda match: match[0] if moments.unit_of(match[1]) is not None else "", text)
+
+
+_MORE = r"more|greater|larger|bigger|higher|longer|later|older"
+_LESS = r"less|smaller|lower|fewer|shorter|earlier"
+_COMPARED = re.compile(
+    rf"^\W*(?:(?:is|are|was|were)\s+(?P<a>.+?)\s+(?:(?P<more>(?:{_MORE})\s+than|over|above|after)|(?P<least>at\s+least)|"
+    rf"(?P<most>at\s+most)|(?P<less>(?:{_LESS})\s+than|under|below|before))|do(?:es)?\s+(?P<c>.+?)\s+exceed)\s+"
     r"(?P<b>.+?)\W*$",
     re.IGNORECASE,
 )
-
-
-_BARE = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
-_MEASURED = re.compile(rf"^({_BARE.pattern})\s*[^\W\d_]+$")
+_CHOSEN = re.compile(
+    rf"^\W*(?:the\s+)?(?:(?P<more>{_MORE})|{_LESS})\s+(?:number|figure|one|amount|date)?\s*(?:of|from|out\s+of|between)\s+(?P<a>.+?)"
+    r"\s+(?:and|or)\s+(?P<b>.+?)\W*$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]+)?")
+_SIGNS = {"more": ">", "least": ">=", "most": "<=", "less": "<", "c": ">"}
 
 
 def _side(text: str) -> str:
-    return expression_of(text) or (text if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", text) else "")
+    if expression := expression_of(text):
+        return expression
+    bare = _without_things(re.sub(r"^[$€£]\s*|\s*[$€£]$", "", text))
+    return bare if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", bare) else ""
 
 
-def comparison_of(text: str) -> str:
-    """``Is 17 times 23 more than 400?`` as a difference that is above 0 if so; empty if it is no such question."""
-    match = _MORE_THAN.match(text)
-    sides = (_side(match["a"]), _side(match["b"])) if match is not None else ("", "")
-    if match is None or not all(sides):
-        return ""
-    first, second = sides if match["more"] else sides[::-1]
-    if bool(_BARE.fullmatch(first)) != bool(_BARE.fullmatch(second)):  # 35 beside 40 hours: hours too
-        first, second = _MEASURED.sub(r"\1", first), _MEASURED.sub(r"\1", second)
-    return f"({first}) - ({second})"
+def _moment(text: str) -> bool:
+    try:
+        return bool(re.search(r"\d", text)) and dates.parse_moment(text).at is not None
+    except ToolError:
+        return False
+
+
+def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
+    """The call that weighs two numbers, quantities, dates or times against each other; None: nothing is compared.
+
+    ``Is 17 times 23 more than 400?``, ``the larger of 34 and 28``, ``is 2024-05-01 before 3 June 2024``.
+    """
+    match = _COMPARED.match(text)
+    if match is not None:
+        sign = next(_SIGNS[name] for name in _SIGNS if match[name])
+        first, second = match["a"] or match["c"], match["b"]
+        if _moment(first) and _moment(second):
+            return "calculate", {"expression": f"{first} {sign} {second}"}
+        first, second = _side(first), _side(second)
+        return ("calculate", {"expression": f"{first} {sign} {second}"}) if first and second else None
+    match = _CHOSEN.match(text)
+    if match is None:
+        return None
+    first, second = match["a"], match["b"]
+    if _moment(first) and _moment(second):
+        return "calculate", {"expression": f"the {'later' if match['more'] else 'earlier'} of {first} and {second}"}
+    sides = [side.replace(",", "") for side in (_side(first), _side(second))]
+    if not all(sides):
+        return None
+    measured = [bool(re.search(r"[^\W\d_]", side)) for side in sides]
+    if measured[0] != measured[1]:  # 34 beside 28 kg: kg too
+        sides = [_BARE.sub(r"\1", side) for side in sides]
+    first, second = sides
+    return "calculate", {"expression": f"{'max' if match['more'] else 'min'}({first}, {second})"}

@@ -30,6 +30,8 @@ _TIME = re.compile(
     r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b",
     re.I,
 )
+# 14.30 is a time of day where a length of time is added to it.
+_DOTTED = re.compile(r"^(\W*\d{1,2})\.([0-5]\d)(?=\s*[-+]\s*\d+(?:\.\d+)?\s*(?:h|min)[a-z]*\b)", re.I)
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
     "a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90,
@@ -85,7 +87,7 @@ class _Found:
 
 def readings(text: str) -> list[Reading]:
     """What a question means as one calculation with dates, times or units, best first."""
-    found = _found(text)
+    found = _found(_DOTTED.sub(r"\1:\2", text))
     reading = _dated(text, found) or _of_month(text, found) or conversion(text)
     return [reading] if reading is not None else []
 
@@ -160,6 +162,9 @@ def _dated(text: str, found: _Found) -> Reading | None:
         first, second = _in_order(moments) if found.days else (moments[0], moments[1])
         other = f"{second} in {unit}" if unit and operation == "difference" and not BOTH.search(text) else second
         return _call(operation, first, other, score=score)
+    if len(moments) == 2 and not found.periods and found.rest.strip(" .?") in ("-", "\u2212", "\u2013"):
+        first, second = _in_order(moments)
+        return _call("difference", first, second) if found.days else _call("difference", moments[1], moments[0])
     if len(moments) == 1 and found.periods:
         return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
     if len(found.days) == 1 and WEEKDAY.search(text):
@@ -186,6 +191,9 @@ def _is_back(text: str) -> bool:
 def _asked_period(text: str) -> str:
     match = re.search(
         r"\bhow\s+many\s+(?:whole\s+|full\s+|complete\s+)?(years|months|weeks|hours|minutes)\b", text, re.I
+    )
+    match = match or re.match(
+        r"\W*(?:the\s+)?(years|months|weeks|hours|minutes)\s+(?:between|from|since)\b", text, re.I
     )
     match = match or re.search(r"\bin\s+(?:whole\s+|full\s+)?(years|months|weeks|hours|minutes)\b", text, re.I)
     return match[1].lower() if match else ""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pointwork.errors import ToolError
 from pointwork.tools import ToolResult
-from pointwork.tools.calculator import date_math
+from pointwork.tools.date_math import date_math
 from pointwork.tools.dates import Moment, Period, business_days, parse_moment, parse_period, shift
 
 

@@ -1,0 +1,92 @@
+"""Two numbers, quantities, dates or times against each other, and sums that carry words of what is counted."""
+
+import pytest
+
+from pointwork.agents.readings import moments
+from pointwork.agents.readings.expressions import comparison_of, expression_of
+from pointwork.errors import ToolError
+from pointwork.tools import ToolResult, builtin_tools
+from pointwork.tools.calculator import calculate
+
+
+def _answer(text: str) -> str:
+    call = comparison_of(text)
+    assert call is not None, text
+    tool, arguments = call
+    result = builtin_tools()[tool].fn(**arguments)
+    assert isinstance(result, ToolResult)
+    return result.answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("the larger of 34 and 28", "34"),
+        ("The smaller of 34 and 28?", "28"),
+        ("the larger of 34 and 28 kg", "34"),
+        ("the smaller of 4 kg and 3000 g", "3 kg"),
+        ("the later of 2024-03-05 and 1 May 2024", "2024-05-01"),
+        ("the earlier of 14:30 and 2 pm", "14:00"),
+        ("is 34 at least 34", "yes"),
+        ("Is 34 more than 34?", "no"),
+        ("is 34 at most 33.5", "no"),
+        ("Are 12 * 3 fewer than 40?", "yes"),
+        ("does 40 exceed 39.5 kg", "yes"),
+        ("is 12 kg over 11,900 g", "yes"),
+        ("is €45 more than 44.50 euros", "yes"),
+        ("is 2024-05-01 before 5 March 2024", "no"),
+        ("is 14:30 after 2 pm", "yes"),
+        ("Was 1987 earlier than 1990?", "yes"),
+    ],
+)
+def test_two_are_weighed(text: str, answer: str) -> None:
+    assert _answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    "text", ["Is Ann older than 30?", "the larger of the two boats", "Is the mast higher than 12 m?", "34 and 28"]
+)
+def test_what_is_no_two_numbers_is_not(text: str) -> None:
+    assert comparison_of(text) is None
+
+
+def test_a_calculation_compares() -> None:
+    result = calculate.fn("2 * 3 >= 6")
+    assert isinstance(result, ToolResult)
+    assert result.answer == "yes"
+    assert result.value == {"value": True, "text": "yes"}
+    with pytest.raises(ToolError, match="kg"):
+        calculate.fn("3 kg < 4 m")
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("45 euros per night * 3", "45 * 3"),
+        ("€12 per person * 4", "€12 * 4"),
+        ("90 km a day * 3", "90 km * 3"),
+        ("3.50 per kg * 12", "3.50 * 12"),
+        ("120 km/h * 2 h", "120 km/h * 2 h"),
+        ("1987 + 25 years", "1987 + 25"),
+        ("years from 1987 to 2024", "2024 - 1987"),
+    ],
+)
+def test_a_rate_times_how_many(text: str, expression: str) -> None:
+    assert expression_of(text) == expression
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("2024-05-01 - 2024-03-05", "57 days"),
+        ("16:45 - 09:30", "7 h 15 min"),
+        ("weeks from 2024-03-05 to 2024-03-26", "3 weeks"),
+        ("14.30 + 1 hour 20 minutes", "15:50"),
+    ],
+)
+def test_moments_as_they_are_noted(text: str, answer: str) -> None:
+    reading = moments.readings(text)[0]
+    assert reading.score == 1.0
+    result = builtin_tools()[reading.tool].fn(**reading.arguments)
+    assert isinstance(result, ToolResult)
+    assert result.answer == answer
