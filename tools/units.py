@@ -216,15 +216,24 @@ def convert(a: Value, unit: Any) -> Measure:
         as_degrees = _as_temperature(a, unit)
         if as_degrees is not None:
             return as_degrees
-        hint = _EXAMPLES.get(str(a.unit.dimensionality))
+        hint = _EXAMPLES.get(_kind(a.unit))
         hint = f"; units that fit: {hint}" if hint else ""
         raise ToolError(f"{describe(a)} can not become {unit_text(unit)}: {_reason(error)}{hint}") from error
 
 
+def _kind(unit: Any) -> str:
+    """What a unit measures; empty of the root of one, which pint can not write."""
+    try:
+        return str(unit.dimensionality)
+    except TypeError:
+        return ""
+
+
 def _as_temperature(a: Measure, unit: Any) -> Measure | None:
     """``72 F to C``: the letters are farad and coulomb, unless they can only be degrees."""
-    degrees = {"coulomb": "degC", "farad": "degF"}
-    source, target = (degrees.get(str(u)) for u in (a.unit, unit))
+    # not by str(): pint can not write the fraction of a power
+    degrees = {registry().Unit("coulomb"): "degC", registry().Unit("farad"): "degF"}
+    source, target = degrees.get(a.unit), degrees.get(unit)
     if not (source or target):
         return None
     try:

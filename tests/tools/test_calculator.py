@@ -289,3 +289,9 @@ def test_convert() -> None:
     ]:
         with pytest.raises(ToolError, match=message):
             run(convert, *arguments)
+
+
+def test_the_root_of_a_unit_is_refused_like_any_other_misfit() -> None:
+    assert evaluate_text("sqrt(38 miles) in km") is None
+    with pytest.raises(ToolError, match="measure different things"):
+        calculate.fn("sqrt(38 miles) in km")
