@@ -57,13 +57,25 @@ async def decompose(task: str, chat: Chat, most: int) -> Decomposed | None:
     if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task):
         return None
     sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
-    if len(lines) == 1:
-        lines = [without_shape(task)]
+    lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
+    lines[-1] = _unsigned(lines[-1], task)
     steps = [
         Subtask(f"s{number}", line, "", tuple(dict.fromkeys(REFERENCE.findall(line))), answer_type_of(line))
         for number, line in enumerate(lines, 1)
     ]
     return Decomposed(tuple(steps), sure)
+
+
+_GAP = re.compile(r"\{s\d+\} - \{s\d+\}")
+_MORE_BY = re.compile(
+    r"\b(?:difference|apart|(?:how|by)\s+(?:much|many)\b.{0,60}?\b(?:more|less|fewer|(?!other|under|after|over)\w+er)\b)",
+    re.I,
+)
+
+
+def _unsigned(line: str, task: str) -> str:
+    """Of how much dearer one is than another, the amount: the model does not always say the larger one first."""
+    return f"abs({line})" if _GAP.fullmatch(line) and _MORE_BY.search(task) else line
 
 
 def _sound(lines: Sequence[str], task: str) -> bool:

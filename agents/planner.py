@@ -29,8 +29,8 @@ Chat = Callable[[ChatRequest], Awaitable[Completion]]
 SURE, ANOTHER = 0.4, 0.2
 
 # One step that an agent fits this well needs no model to split it; a query this sure answers a whole task; a
-# decomposition less sure than the last is no plan.
-CLEARLY, QUERIED, SPLIT = 0.95, 0.5, 0.1
+# decomposition less sure than SPLIT is no plan, after another plan has failed than AGAIN.
+CLEARLY, QUERIED, SPLIT, AGAIN = 0.95, 0.5, 0.05, 0.01
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -101,6 +101,8 @@ class Planner:
             return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
         if self.settings.mode == "auto" and not report and (plan := await self._learned(task, parts, sure)):
             return plan
+        if self.settings.mode == "auto" and report and (plan := await self._decomposed(task, AGAIN, 0.0, failed)):
+            return plan
         by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
         another = NO_FIT if self.small and len(parts) == 1 else ANOTHER  # it would only choose worse
         changed = bool(failed) and sure >= another and not {(p.text, p.capability) for p in parts} & failed
@@ -128,13 +130,24 @@ class Planner:
         text = without_shape(task)
         if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
-        found = await self.learned.decomposed(task, self.settings.max_subtasks)
-        if found is None or found.sure < SPLIT:
+        return await self._decomposed(task, SPLIT, sure)
+
+    async def _decomposed(self, task: str, least: float, sure: float, failed: Failed = frozenset()) -> Plan | None:
+        """The plan of the model that writes steps, if agents fit its weakest step better than ``sure``.
+
+        After a failure it is taken only if none of its steps has failed already.
+        """
+        found = None if self.learned is None else await self.learned.decomposed(task, self.settings.max_subtasks)
+        if (
+            found is None
+            or found.sure < least
+            or {step.text for step in found.steps} & {text for text, _ in failed}
+        ):
             return None
         steps, weakest = await self._with_capabilities(found.steps)
-        if len(steps) == 1:
-            return Plan(tuple(steps), "instant")
-        return Plan(tuple(steps), "decomposer") if weakest >= ANOTHER else None
+        if weakest <= max(sure, ANOTHER):
+            return None
+        return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
 
     def _own_words(self, part: Subtask, planned: Subtask) -> tuple[Subtask]:
         """One step, then in the user's own words. A trained planner's choice of a capability is not taken."""

@@ -94,6 +94,16 @@ _SHAPE = re.compile(
 )
 
 
+# What a price is asked in; pounds can be a weight too.
+_MONEY = re.compile(
+    r",?\s+in\s+(?:pounds(?:\s+sterling)?|euros?|dollars|francs|crowns|kroner|[$€£])(?=\s*[?.!]*\s*$)",
+    re.IGNORECASE,
+)
+_WEIGHS = re.compile(
+    r"\b(?:weigh\w*|weights?|heav\w+|mass|loads?|kilo\w*|kg|grams?|ounces?|stone)\b", re.IGNORECASE
+)
+
+
 def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
     """Cut a task into linked subtasks, without capabilities; a task with one part gives one.
 
@@ -161,7 +171,8 @@ def _with_page(parts: list[str], task: str) -> list[str]:
 
 def without_shape(task: str) -> str:
     """A task without what says only how to answer."""
-    return _SHAPE.sub("", task.strip()).strip() or task.strip()
+    bare = _SHAPE.sub("", task.strip()).strip() or task.strip()
+    return bare if _WEIGHS.search(bare) else _MONEY.sub("", bare)
 
 
 _VALUE_ASKED = re.compile(

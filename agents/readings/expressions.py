@@ -71,6 +71,10 @@ _CHOSEN = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]+)?")
+_SIGNED = re.compile(
+    r"^\W*(?:is\s+)?(?P<a>[^<>=]+?)\s*(?P<sign><=|>=|<|>)\s*(?P<b>[^<>=]+?)[?.\s]*$", re.IGNORECASE
+)
+_SAID = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least"}
 _SIGNS = {"more": ">", "least": ">=", "most": "<=", "less": "<", "c": ">"}
 
 
@@ -91,8 +95,10 @@ def _moment(text: str) -> bool:
 def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     """The call that weighs two numbers, quantities, dates or times against each other; None: nothing is compared.
 
-    ``Is 17 times 23 more than 400?``, ``the larger of 34 and 28``, ``is 2024-05-01 before 3 June 2024``.
+    ``Is 17 times 23 more than 400?``, ``the larger of 34 and 28``, ``is 2024-05-01 before 3 June 2024``, ``3 < 4``.
     """
+    if signed := _SIGNED.match(text):
+        text = f"is {signed['a']} {_SAID[signed['sign']]} {signed['b']}"
     match = _COMPARED.match(text)
     if match is not None:
         sign = next(_SIGNS[name] for name in _SIGNS if match[name])

@@ -12,7 +12,7 @@ import pytest
 from pointwork.agents.decomposer import Decomposed, decompose
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan
-from pointwork.agents.planner import QUERIED, SPLIT, Planner
+from pointwork.agents.planner import AGAIN, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
@@ -95,12 +95,18 @@ def _plan(
     query_sure: float = 0.9,
     sure: float = 0.9,
     fit: float = 0.3,
+    whole: float = 0.2,
+    failed: str = "",
 ) -> tuple[Plan, list[str]]:
-    """The plan of a small team whose rules find so good a fit, and which trained roles were asked."""
+    """The plan of a small team, and which trained roles were asked.
+
+    Agents fit the steps of the model so well, and the parts that the rules make so well; a part has failed.
+    """
     asked: list[str] = []
 
     async def fits(text: str) -> Mapping[str, float]:
-        return {"math": 0.9 if "12" in text else 0.0, "table": 0.1, "lookup": fit}
+        lookup = fit if "?" in text and "," not in text else whole
+        return {"math": 0.9 if "12" in text else 0.0, "table": 0.1, "lookup": lookup}
 
     def says(role: str, text: str, likely: float) -> Any:
         async def chat(request: ChatRequest) -> Completion:
@@ -117,7 +123,9 @@ def _plan(
         ToolContext(root=root), "table", says("querier", query, query_sure), says("decomposer", STEPS, sure)
     )
     planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, learned=learned)
-    return asyncio.run(planner.plan(task)), asked
+    report = "It was not found." if failed else ""
+    lost = frozenset({(failed, "lookup")}) if failed else frozenset[tuple[str, str]]()
+    return asyncio.run(planner.plan(task, report=report, failed=lost)), asked
 
 
 def test_a_query_that_answers_the_whole_task_needs_no_steps(tmp_path: Path) -> None:
@@ -136,6 +144,35 @@ def test_else_the_steps_of_the_model_are_the_plan(tmp_path: Path) -> None:
 def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp_path: Path) -> None:
     assert _plan(tmp_path, sure=SPLIT - 0.01)[0].author != "decomposer"
     assert _plan(tmp_path, fit=0.15)[0].author != "decomposer"
+
+
+def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:
+    assert _plan(tmp_path, fit=0.5, whole=0.5)[0].author != "decomposer"
+
+
+def test_after_a_failure_the_model_may_be_less_sure(tmp_path: Path) -> None:
+    found, _ = _plan(tmp_path, sure=AGAIN + 0.01, whole=0.5, failed=TASK)
+    assert found.author == "decomposer"
+    assert _plan(tmp_path, sure=AGAIN - 0.005, failed=TASK)[0].author != "decomposer"
+
+
+def test_a_step_that_failed_is_not_planned_again(tmp_path: Path) -> None:
+    assert _plan(tmp_path, failed="Who keeps the bees?")[0].author != "decomposer"
+
+
+def test_how_much_more_is_an_amount_and_a_price_has_no_unit() -> None:
+    said = "What does a gin cost in pounds?\nWhat does a wine cost in pounds?\n{s1} - {s2}"
+    found = _decomposed(said, task="How much dearer is a gin than a wine, in pounds?")
+    assert found is not None
+    texts = ["What does a gin cost?", "What does a wine cost?", "abs({s1} - {s2})"]
+    assert [step.text for step in found.steps] == texts
+    left = _decomposed(said, task="What is left of the price of a gin when a wine is paid, in pounds?")
+    assert left is not None
+    assert left.steps[-1].text == "{s1} - {s2}"
+    said = "What does the cat weigh in pounds?\n{s1} * 2"
+    weight = _decomposed(said, task="Twice the weight of the cat in pounds?")
+    assert weight is not None
+    assert weight.steps[0].text == "What does the cat weigh in pounds?"
 
 
 def test_what_one_agent_clearly_does_is_asked_of_no_model(tmp_path: Path) -> None:
