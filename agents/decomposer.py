@@ -92,19 +92,56 @@ def _sound(lines: Sequence[str], task: str) -> bool:
     known = set(tokenize(f"{task} Celsius Fahrenheit", stop=False))
     if any(not set(tokenize(name, stop=False)) <= known for name in _NAME.findall(text)):
         return False
-    given = {float(number.replace(",", "")) for number in _NUMBER.findall(task)}
-    given |= {float(NUMBER_WORDS[w]) for w in tokenize(task, stop=False, stem=False) if w in NUMBER_WORDS}
-    return all(_follows(float(number.replace(",", "")), given) for number in _NUMBER.findall(text))
+    given = _given(task)
+    if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
+        return False
+    shift = _SHIFT.search(text)
+    if shift and (_BACK if shift["sign"] == "+" else _FORTH).search(task):
+        if not (_FORTH if shift["sign"] == "+" else _BACK).search(task):
+            return False
+    parts = {float(_PARTS[word]) for word in _PART.findall(task.lower())}
+    multiplied = {float(number) for number in re.findall(r"(?<!/ \d )\* (\d+)(?![\d.]| /)", text)}
+    # a quarter of something is not four times it
+    return not any(n in parts and n not in given - parts for n in multiplied)
 
 
-# What a calculation may bring in by itself, besides small whole numbers: parts of a day, week, year; hundreds.
-_CONSTANTS = frozenset([24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 365.0, 1000.0])
+_SHIFT = re.compile(r"\{s\d+\} (?P<sign>[-+]) (?:\d+|\{s\d+\}) (?:day|week|month|year|hour|minute)")
+_BACK = re.compile(r"\b(?:before\w*|earlier|ago|prior|ahead|advance|minus|less)\b", re.I)
+_FORTH = re.compile(r"\b(?:after\w*|later|from|plus|add\w*|more|on|since|for|takes?|lasts?|longer)\b", re.I)
+
+# What a calculation may bring in by itself: parts of a day, week, year; hundreds.
+_CONSTANTS = frozenset([1.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 365.0, 1000.0])
+_ORDINALS = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_PARTS = {"half": 2, "halve": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
+    f"{word}{end}": n for n, word in enumerate(_ORDINALS, 3) for end in ("", "s")
+}
+_PART = re.compile(rf"\b({'|'.join(_PARTS)})\b")
+_TIMES = re.compile(
+    r"\b(?:(?P<two>twice|doubl\w+|both|pair|couple|return|round|back|middle|fortnight\w*|biannual\w*|halfway|halving|between)|"
+    r"(?P<three>tripl\w+|trebl\w+)|(?P<four>quarterly|quadrupl\w+)|(?P<ten>tenfold|decade\w*)|(?P<twelve>dozen\w*))\b"
+)
+_TIMES_SAID = {"two": 2.0, "three": 3.0, "four": 4.0, "ten": 10.0, "twelve": 12.0}
 
 
-def _follows(number: float, given: set[float]) -> bool:
-    """Whether a number stands in a task, in this unit or a decimal one, or as so many per cent more or less."""
-    if number in _CONSTANTS or (number <= 12 and number.is_integer()):
+def _given(task: str) -> set[float]:
+    """The numbers of a task, in digits or words; those that "twice" and "a third" stand for among them."""
+    words = re.findall(r"[a-z]+", task.lower())
+    found = {float(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", task)}
+    found |= {float(NUMBER_WORDS[w.removesuffix("fold")]) for w in words if w.removesuffix("fold") in NUMBER_WORDS}
+    found |= {_TIMES_SAID[str(match.lastgroup)] for match in _TIMES.finditer(task.lower())}
+    parts = {float(_PARTS[word]) for word in _PART.findall(task.lower())}
+    return found | parts | {part - 1 for part in parts}  # a quarter less is three quarters
+
+
+def _follows(number: float, given: set[float], answers: int) -> bool:
+    """Whether a number stands in a task, in this unit or a decimal one, or as so many per cent more or less.
+
+    Of as many answers as it says an average can be meant.
+    """
+    if number in _CONSTANTS or number in (answers, answers + 1):
         return True
-    forms = {round(value * 10.0**power, 9) for value in given for power in range(-3, 4)}
+    forms = {round(value * 10.0**power, 9) for value in given for power in (-3, -2, 0, 2, 3)}
     forms |= {round(1 + sign * value / 100, 9) for value in given for sign in (-1, 1)}
+    forms |= {round(a / b, 9) for a in given for b in given if b} | {round(1 - 1 / b, 9) for b in given if b}
+    forms |= {round(1 / b, 9) for b in given if b} | {round(1 + 1 / b, 9) for b in given if b}
     return round(number, 9) in forms

@@ -29,8 +29,9 @@ Chat = Callable[[ChatRequest], Awaitable[Completion]]
 SURE, ANOTHER = 0.4, 0.2
 
 # One step that an agent fits this well needs no model to split it; a query this sure answers a whole task; a
-# decomposition less sure than SPLIT is no plan, after another plan has failed than AGAIN.
-CLEARLY, QUERIED, SPLIT, AGAIN = 0.95, 0.5, 0.05, 0.01
+# decomposition less sure than SPLIT is no plan, after another plan has failed than AGAIN; and agents must fit it so
+# much BETTER than the plan of the rules.
+CLEARLY, QUERIED, SPLIT, AGAIN, BETTER = 0.95, 0.5, 0.05, 0.01, 0.05
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -130,7 +131,7 @@ class Planner:
         text = without_shape(task)
         if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
-        return await self._decomposed(task, SPLIT, sure)
+        return await self._decomposed(task, SPLIT, sure + BETTER)
 
     async def _decomposed(self, task: str, least: float, sure: float, failed: Failed = frozenset()) -> Plan | None:
         """The plan of the model that writes steps, if agents fit its weakest step better than ``sure``.
