@@ -95,10 +95,8 @@ def _sound(lines: Sequence[str], task: str) -> bool:
     given = _given(task)
     if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
-    shift = _SHIFT.search(text)
-    if shift and (_BACK if shift["sign"] == "+" else _FORTH).search(task):
-        if not (_FORTH if shift["sign"] == "+" else _BACK).search(task):
-            return False
+    if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):
+        return False
     parts = {float(_PARTS[word]) for word in _PART.findall(task.lower())}
     multiplied = {float(number) for number in re.findall(r"(?<!/ \d )\* (\d+)(?![\d.]| /)", text)}
     # a quarter of something is not four times it
@@ -106,8 +104,16 @@ def _sound(lines: Sequence[str], task: str) -> bool:
 
 
 _SHIFT = re.compile(r"\{s\d+\} (?P<sign>[-+]) (?:\d+|\{s\d+\}) (?:day|week|month|year|hour|minute)")
-_BACK = re.compile(r"\b(?:before\w*|earlier|ago|prior|ahead|advance|minus|less)\b", re.I)
-_FORTH = re.compile(r"\b(?:after\w*|later|from|plus|add\w*|more|on|since|for|takes?|lasts?|longer)\b", re.I)
+_BACK = re.compile(r"\b(?:before\w*|earl\w+|ago|prior|ahead|advance|minus|less|notice|forward|must|drive)\b", re.I)
+_FORTH = re.compile(r"\b(?:after\w*|later|plus|add\w*|longer)\b", re.I)
+_ON = re.compile(rf"{_FORTH.pattern}|\b(?:from|more|on|since|for|takes?|lasts?)\b", re.I)
+
+
+def _other_way(sign: str, task: str) -> bool:
+    """Whether a task speaks only of what is before where a step adds time, or only of after where it takes away."""
+    same, other = (_ON, _BACK) if sign == "+" else (_BACK, _FORTH)
+    return bool(other.search(task)) and not same.search(task)
+
 
 # What a calculation may bring in by itself: parts of a day, week, year; hundreds.
 _CONSTANTS = frozenset([1.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 365.0, 1000.0])
@@ -138,7 +144,7 @@ def _follows(number: float, given: set[float], answers: int) -> bool:
 
     Of as many answers as it says an average can be meant.
     """
-    if number in _CONSTANTS or number in (answers, answers + 1):
+    if number in _CONSTANTS or number == answers:
         return True
     forms = {round(value * 10.0**power, 9) for value in given for power in (-3, -2, 0, 2, 3)}
     forms |= {round(1 + sign * value / 100, 9) for value in given for sign in (-1, 1)}

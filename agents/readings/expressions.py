@@ -23,6 +23,8 @@ _YEARS_APART = re.compile(
     r"^\W*(?:the\s+)?(?:number\s+of\s+)?years\s+(?:from|between)\s+(?P<b>[12]\d{3})\s+(?:to|and|until)\s+(?P<a>[12]\d{3})\W*$",
     re.IGNORECASE,
 )
+# "40 % / 100", where an answer with its sign was put into a sum
+_PERCENT_OF_HUNDRED = re.compile(r"(?<=\d)\s*(?:%|per\s?cent)(\s*/\s*100\b)", re.IGNORECASE)
 # "45 euros per night * 3": so much each is multiplied by how many; between two quantities the units do it.
 _RATE = re.compile(
     r"^(?P<n>[$€£]?\s*\d[\d,.]*(?:\s*[€$£]|\s+(?!per\b|an?\b|each\b)[^\W\d_]+)?)\s*"
@@ -38,6 +40,7 @@ def expression_of(text: str) -> str:
     if rounded := _ROUNDED.match(text):
         what = expression_of(rounded["what"])
         return what and f"{'ceil' if rounded['way'].lower() == 'up' else 'floor'}({what})"
+    text = _PERCENT_OF_HUNDRED.sub(r"\1", text)
     if rate := _RATE.match(text):
         return expression_of(rate["n"] + rate["rest"])
     if evaluate_text(text) is not None:

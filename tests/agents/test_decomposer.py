@@ -67,6 +67,34 @@ def test_what_is_no_plan(said: str, task: str) -> None:
     assert _decomposed(said, task=task) is None
 
 
+@pytest.mark.parametrize(
+    ("task", "sum_", "sound"),
+    [
+        ("Knock 8 % off the price.", "{s1} * 0.92", True),
+        ("Knock 8 % off the price.", "{s1} * 0.8", False),
+        ("What is a quarter of the price?", "{s1} / 4", True),
+        ("What is a quarter of the price?", "{s1} * 4", False),
+        ("The price less a quarter?", "{s1} * 3 / 4", True),
+        ("The price less a quarter?", "{s1} * 0.75", True),
+        ("What is twice the price?", "{s1} * 2", True),
+        ("What is the price of it all?", "{s1} * 2", False),
+        ("What do 15 of that price cost?", "{s1} * 15", True),
+        ("The price for two fifths?", "{s1} * 2 / 5", True),
+        ("Six weeks before the price goes up?", "{s1} + 6 weeks", False),
+        ("Six weeks before the price goes up?", "{s1} - 6 weeks", True),
+        ("Six weeks after the price goes up?", "{s1} - 6 weeks", False),
+        ("Six weeks after the price goes up?", "{s1} + 6 weeks", True),
+    ],
+)
+def test_a_sum_is_that_of_the_task(task: str, sum_: str, sound: bool) -> None:
+    assert (_decomposed(f"What is the price?\n{sum_}", task=task) is not None) == sound
+
+
+def test_an_average_is_of_as_many_as_were_found() -> None:
+    said = "What is the price of ale?\nWhat is the price of wine?\n({s1} + {s2}) / 2"
+    assert _decomposed(said, task="The average price of ale and wine?") is not None
+
+
 def test_constants_and_the_tasks_own_names_are_known() -> None:
     assert _decomposed("How long is the Otter?\n{s1} * 12", task="How long is the otter, twelvefold?") is not None
     assert _decomposed("What does it cost?\n{s1} * (1 - 15 / 100)", task="15% off: what does it cost?") is not None
