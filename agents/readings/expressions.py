@@ -24,7 +24,7 @@ _YEARS_APART = re.compile(
     re.IGNORECASE,
 )
 # "40 % / 100", where an answer with its sign was put into a sum
-_PERCENT_OF_HUNDRED = re.compile(r"(?<=\d)\s*(?:%|per\s?cent)(\s*/\s*100\b)", re.IGNORECASE)
+_PERCENT_OF_HUNDRED = re.compile(r"([-+*]\s*\d[\d.,]*)\s*(?:%|per\s?cent)(\s*/\s*100\b)", re.IGNORECASE)
 # "45 euros per night * 3": so much each is multiplied by how many; between two quantities the units do it.
 _RATE = re.compile(
     r"^(?P<n>[$€£]?\s*\d[\d,.]*(?:\s*[€$£]|\s+(?!per\b|an?\b|each\b)[^\W\d_]+)?)\s*"
@@ -40,7 +40,7 @@ def expression_of(text: str) -> str:
     if rounded := _ROUNDED.match(text):
         what = expression_of(rounded["what"])
         return what and f"{'ceil' if rounded['way'].lower() == 'up' else 'floor'}({what})"
-    text = _PERCENT_OF_HUNDRED.sub(r"\1", text)
+    text = _PERCENT_OF_HUNDRED.sub(r"\1\2", text)
     if rate := _RATE.match(text):
         return expression_of(rate["n"] + rate["rest"])
     if evaluate_text(text) is not None:
@@ -62,11 +62,17 @@ def _without_things(text: str) -> str:
 
 _MORE = r"more|greater|larger|bigger|higher|longer|later|older"
 _LESS = r"less|smaller|lower|fewer|shorter|earlier"
-_COMPARED = re.compile(
-    rf"^\W*(?:(?:is|are|was|were)\s+(?P<a>.+?)\s+(?:(?P<more>(?:{_MORE})\s+than|over|above|after)|(?P<least>at\s+least)|"
-    rf"(?P<most>at\s+most)|(?P<less>(?:{_LESS})\s+than|under|below|before))|do(?:es)?\s+(?P<c>.+?)\s+exceed)\s+"
-    r"(?P<b>.+?)\W*$",
-    re.IGNORECASE,
+_TO_BE = r"^\W*(?:is|are|was|were|do(?:es)?)\s+(?P<a>.+?)\s+"
+# "over" may be a division too, so what is no such word comes first.
+_COMPARED = (
+    re.compile(
+        rf"{_TO_BE}(?:(?P<more>(?:{_MORE})\s+than|exceed)|(?P<least>at\s+least)|(?P<most>at\s+most)|"
+        rf"(?P<less>(?:{_LESS})\s+than))\s+(?P<b>.+?)\W*$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_TO_BE}(?:(?P<more>over|above|after)|(?P<less>under|below|before))\s+(?P<b>.+?)\W*$", re.IGNORECASE
+    ),
 )
 _CHOSEN = re.compile(
     rf"^\W*(?:the\s+)?(?:(?P<more>{_MORE})|{_LESS})\s+(?:number|figure|one|amount|date)?\s*(?:of|from|out\s+of|between)\s+(?P<a>.+?)"
@@ -78,7 +84,7 @@ _SIGNED = re.compile(
     r"^\W*(?:is\s+)?(?P<a>[^<>=]+?)\s*(?P<sign><=|>=|<|>)\s*(?P<b>[^<>=]+?)[?.\s]*$", re.IGNORECASE
 )
 _SAID = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least"}
-_SIGNS = {"more": ">", "least": ">=", "most": "<=", "less": "<", "c": ">"}
+_SIGNS = {"more": ">", "least": ">=", "most": "<=", "less": "<"}
 
 
 def _side(text: str) -> str:
@@ -95,6 +101,14 @@ def _moment(text: str) -> bool:
         return False
 
 
+def _weighed(match: re.Match[str]) -> tuple[str, dict[str, str]] | None:
+    sign = next(_SIGNS[name] for name, said in match.groupdict().items() if said and name in _SIGNS)
+    first, second = match["a"], match["b"]
+    if not (_moment(first) and _moment(second)):
+        first, second = _side(first), _side(second)
+    return ("calculate", {"expression": f"{first} {sign} {second}"}) if first and second else None
+
+
 def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     """The call that weighs two numbers, quantities, dates or times against each other; None: nothing is compared.
 
@@ -102,14 +116,9 @@ def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     """
     if signed := _SIGNED.match(text):
         text = f"is {signed['a']} {_SAID[signed['sign']]} {signed['b']}"
-    match = _COMPARED.match(text)
-    if match is not None:
-        sign = next(_SIGNS[name] for name in _SIGNS if match[name])
-        first, second = match["a"] or match["c"], match["b"]
-        if _moment(first) and _moment(second):
-            return "calculate", {"expression": f"{first} {sign} {second}"}
-        first, second = _side(first), _side(second)
-        return ("calculate", {"expression": f"{first} {sign} {second}"}) if first and second else None
+    for pattern in _COMPARED:
+        if (match := pattern.match(text)) is not None:
+            return _weighed(match)
     match = _CHOSEN.match(text)
     if match is None:
         return None

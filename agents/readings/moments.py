@@ -30,6 +30,8 @@ _TIME = re.compile(
     r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b",
     re.I,
 )
+# How far two moments are apart, whichever comes first.
+_GAP = re.compile(r"^\W*abs\((?P<inside>[^()]+)\)\W*$", re.I)
 # 14.30 is a time of day where a length of time is added to it.
 _DOTTED = re.compile(r"^(\W*\d{1,2})\.([0-5]\d)(?=\s*[-+]\s*\d+(?:\.\d+)?\s*(?:h|min)[a-z]*\b)", re.I)
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -87,7 +89,8 @@ class _Found:
 
 def readings(text: str) -> list[Reading]:
     """What a question means as one calculation with dates, times or units, best first."""
-    found = _found(_DOTTED.sub(r"\1:\2", text))
+    gap = _GAP.match(text)
+    found = _found(_DOTTED.sub(r"\1:\2", gap["inside"] if gap else text))
     reading = _dated(text, found) or _of_month(text, found) or conversion(text)
     return [reading] if reading is not None else []
 
@@ -163,8 +166,9 @@ def _dated(text: str, found: _Found) -> Reading | None:
         other = f"{second} in {unit}" if unit and operation == "difference" and not BOTH.search(text) else second
         return _call(operation, first, other, score=score)
     if len(moments) == 2 and not found.periods and found.rest.strip(" .?") in ("-", "\u2212", "\u2013"):
-        first, second = _in_order(moments)
-        return _call("difference", first, second) if found.days else _call("difference", moments[1], moments[0])
+        backwards = not found.days and not _GAP.match(text)  # at night the later hour can be the smaller one
+        first, second = (moments[1], moments[0]) if backwards else _in_order(moments)
+        return _call("difference", first, second)
     if len(moments) == 1 and found.periods:
         return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
     if len(found.days) == 1 and WEEKDAY.search(text):

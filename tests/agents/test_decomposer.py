@@ -8,15 +8,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from sqlalchemy import select
 
+from pointwork import Team
+from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.decomposer import Decomposed, decompose
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan
 from pointwork.agents.planner import AGAIN, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
-from pointwork.models import ChatRequest, Completion
-from pointwork.settings import PlannerSettings
+from pointwork.models import ChatRequest, Completion, weights
+from pointwork.models.adapters import packaged
+from pointwork.settings import PlannerSettings, Settings
+from pointwork.store import Store
+from pointwork.store.tables import steps
 from pointwork.tools import ToolContext
 
 TASK = "The man who keeps the bees has a boat. How long is it in feet, please? Just the number."
@@ -228,3 +234,34 @@ def test_what_planning_asked_is_not_asked_again() -> None:
         assert asyncio.run(learned.decomposed(TASK, 8)) is not None
     assert asked == ["decomposer"]
     assert len(said) == 1
+
+
+NOTES = """# The yard
+
+Marta Ribeiro keeps the bees behind the sail loft.
+
+Marta Ribeiro lives at Cooper's Row 14. The yard opens at seven.
+"""
+
+
+def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: Store) -> None:
+    weights.ensure()
+    (tmp_path / "yard.md").write_text(NOTES)
+    (tmp_path / "prices.csv").write_text("item,price_eur\nvarnish,18\nrope,4\npaint,11\n")
+    task = "Take what a tin of varnish costs us and multiply it by three."
+    with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
+        result = team.run(task)
+        told = [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
+    shipped = packaged("decomposer")
+    assert shipped is not None
+    assert {row["model_version"] for row in told} == {shipped.version}
+    assert (result.plan.author, result.text) == ("decomposer", "54")
+
+
+def test_without_adapters_the_rules_plan(tmp_path: Path, store: Store) -> None:
+    weights.ensure()
+    (tmp_path / "yard.md").write_text(NOTES)
+    with Team(builtin_agents(), Settings(adapters=False), store=store, root=tmp_path) as team:
+        result = team.run("Where does the one who keeps the bees live?")
+        assert not [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
+    assert "Cooper's Row 14" in result.text

@@ -30,6 +30,8 @@ def _answer(text: str) -> str:
         ("is 34 at least 34", "yes"),
         ("Is 34 more than 34?", "no"),
         ("is 34 at most 33.5", "no"),
+        ("Is 3 over 4 more than 0.5?", "yes"),
+        ("3 kg < 2999 g", "no"),
         ("Are 12 * 3 fewer than 40?", "yes"),
         ("does 40 exceed 39.5 kg", "yes"),
         ("is 12 kg over 11,900 g", "yes"),
@@ -69,6 +71,7 @@ def test_a_calculation_compares() -> None:
         ("120 km/h * 2 h", "120 km/h * 2 h"),
         ("1987 + 25 years", "1987 + 25"),
         ("18,400 euros * (1 - 40 % / 100)", "18400 * (1 - 40 / 100)"),
+        ("5% / 100", "5% / 100"),
         ("years from 1987 to 2024", "2024 - 1987"),
     ],
 )
@@ -81,6 +84,9 @@ def test_a_rate_times_how_many(text: str, expression: str) -> None:
     [
         ("2024-05-01 - 2024-03-05", "57 days"),
         ("16:45 - 09:30", "7 h 15 min"),
+        ("01:30 - 22:00", "3 h 30 min"),
+        ("abs(09:30 - 16:45)", "7 h 15 min"),
+        ("abs(2024-03-05 - 2024-05-01)", "57 days"),
         ("weeks from 2024-03-05 to 2024-03-26", "3 weeks"),
         ("14.30 + 1 hour 20 minutes", "15:50"),
     ],
