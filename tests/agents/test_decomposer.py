@@ -247,15 +247,15 @@ Marta Ribeiro lives at Cooper's Row 14. The yard opens at seven.
 def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: Store) -> None:
     weights.ensure()
     (tmp_path / "yard.md").write_text(NOTES)
-    (tmp_path / "prices.csv").write_text("item,price_eur\nvarnish,18\nrope,4\npaint,11\n")
-    task = "Take what a tin of varnish costs us and multiply it by three."
+    (tmp_path / "prices.csv").write_text("item,price_eur,stock\nvarnish,18,4\nrope,4,30\npaint,11,6\n")
+    task = "Nobody told me what varnish costs. I want five of it. How much is that?"
     with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
         result = team.run(task)
         told = [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
     shipped = packaged("decomposer")
     assert shipped is not None
     assert {row["model_version"] for row in told} == {shipped.version}
-    assert (result.plan.author, result.text) == ("decomposer", "54")
+    assert (result.plan.author, result.text) == ("decomposer", "90")
 
 
 def test_without_adapters_the_rules_plan(tmp_path: Path, store: Store) -> None:
