@@ -96,9 +96,10 @@ def _side(text: str) -> str:
 
 def _moment(text: str) -> bool:
     try:
-        return bool(re.search(r"\d", text)) and dates.parse_moment(text).at is not None
+        dates.parse_moment(text)
     except ToolError:
         return False
+    return bool(re.search(r"\d", text))
 
 
 def _weighed(match: re.Match[str]) -> tuple[str, dict[str, str]] | None:
