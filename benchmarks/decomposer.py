@@ -1,0 +1,69 @@
+"""The package's decomposer on tasks by authors whom it never saw: steps of the right shape, and which are plans.
+
+    python benchmarks/decomposer.py [--tasks 300] [--seed 0]
+
+``training/recipes/task_steps_unseen.jsonl`` has 2,010 tasks with the steps as five authors wrote them, who saw
+neither code nor the other tasks; nothing is trained on them. Right is a plan with as many steps, each taking the
+same answers and a calculation where theirs is one, whatever its words. Baseline: one step, the task as it is.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+from rich.progress import track
+
+from pointwork.agents.decomposer import DECOMPOSER, STEPS_TOKENS, decompose
+from pointwork.agents.planner import SPLIT
+from pointwork.agents.prompts import decomposer_prompt
+from pointwork.bench.report import wilson
+from pointwork.models import ChatRequest
+from pointwork.models.adapters import packaged
+from pointwork.models.factory import open_client
+from pointwork.training.recipes import decomposing
+
+UNSEEN = Path(__file__).parents[1] / "training/recipes/task_steps_unseen.jsonl"
+MOST = 8
+
+
+async def measure(rows: list[dict[str, list[str]]]) -> None:
+    """Ask for the steps of each task, and print what came of it by the number of steps that there should be."""
+    client = open_client("local:", adapter=packaged(DECOMPOSER))
+    told: Counter[tuple[int, str]] = Counter()
+    for row in track(rows, description="tasks", transient=True):
+        task, size = str(row["task"]), len(row["steps"])
+        request = ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS)
+        wanted = decomposing.shape("\n".join(row["steps"]))
+        right = decomposing.shape((await client.chat(request)).text) == wanted
+        plan = await decompose(task, client.chat, MOST)
+        sure = plan is not None and plan.sure >= SPLIT
+        for name, so in (("all", True), ("right", right), ("sure", sure), ("sure, right", sure and right)):
+            told[size, name] += so
+            told[0, name] += so
+    await client.aclose()
+    print(
+        "| steps | tasks | right shape | 95 % | taken by the planner | of them right |\n|---|---|---|---|---|---|"
+    )
+    for size in sorted({size for size, _ in told if size}) + [0]:
+        count, right = told[size, "all"], told[size, "right"]
+        low, high = wilson(right, count)
+        share = f"{right} ({right / count:.0%}) | {low:.0%}-{high:.0%}"
+        print(f"| {size or 'all'} | {count} | {share} | {told[size, 'sure']} | {told[size, 'sure, right']} |")
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=int, default=300, help="so many, drawn at random")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    rows = [json.loads(line) for line in UNSEEN.read_text(encoding="utf-8").splitlines()]
+    random.Random(given.seed).shuffle(rows)
+    asyncio.run(measure(rows[: given.tasks]))
+
+
+if __name__ == "__main__":
+    main()
