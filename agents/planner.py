@@ -10,7 +10,7 @@ from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
 from pointwork.agents.readings.wanting import QUANTITY
-from pointwork.agents.spec import WHOLLY
+from pointwork.agents.spec import WHOLLY, asked_words
 from pointwork.agents.splitter import answer_type_of, apart, nested_steps, split, without_shape
 from pointwork.errors import PlanError, ProviderError
 from pointwork.models import ChatRequest, Completion, Message
@@ -32,6 +32,9 @@ SURE, ANOTHER = 0.4, 0.2
 # decomposition less sure than SPLIT is no plan, after another plan has failed than AGAIN; and agents must fit it so
 # much BETTER than the plan of the rules.
 CLEARLY, QUERIED, SPLIT, AGAIN, BETTER = 0.95, 0.5, 0.05, 0.01, 0.05
+
+# A question of so few words has nothing in it that could be a step of its own.
+PLAIN = 3
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -131,6 +134,8 @@ class Planner:
         text = without_shape(task)
         if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
+        if len(parts) == 1 and len(asked_words(text)) <= PLAIN:
+            return None
         return await self._decomposed(task, SPLIT, sure + BETTER)
 
     async def _decomposed(self, task: str, least: float, sure: float, failed: Failed = frozenset()) -> Plan | None:

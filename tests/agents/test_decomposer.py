@@ -214,6 +214,11 @@ def test_what_one_agent_clearly_does_is_asked_of_no_model(tmp_path: Path) -> Non
     assert (len(found.subtasks), found.author, asked) == (1, "instant", [])
 
 
+def test_a_question_of_few_words_has_no_steps(tmp_path: Path) -> None:
+    assert _plan(tmp_path, task="Who painted the north gate?", whole=0.5)[1] == ["querier"]
+    assert _plan(tmp_path, task="Who painted the north gate of the yard in spring?")[1] == ["querier", "decomposer"]
+
+
 def test_what_planning_asked_is_not_asked_again() -> None:
     said: dict[str, Completion] = {}
     asked: list[str] = []
