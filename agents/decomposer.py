@@ -92,15 +92,15 @@ def _sound(lines: Sequence[str], task: str) -> bool:
     known = set(tokenize(f"{task} Celsius Fahrenheit", stop=False))
     if any(not set(tokenize(name, stop=False)) <= known for name in _NAME.findall(text)):
         return False
-    given = _given(task)
+    said, parts = _said(task), _parts(task)
+    given = said | parts | {part - 1 for part in parts}  # a quarter less is three quarters
     if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
     if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):
         return False
-    parts = {float(_PARTS[word]) for word in _PART.findall(task.lower())}
-    multiplied = {float(number) for number in re.findall(r"(?<!/ \d )\* (\d+)(?![\d.]| /)", text)}
     # a quarter of something is not four times it
-    return not any(n in parts and n not in given - parts for n in multiplied)
+    multiplied = {float(number) for number in re.findall(r"(?<!/ \d )\* (\d+)(?![\d.]| /)", text)}
+    return not multiplied & (parts - said)
 
 
 _SHIFT = re.compile(r"\{s\d+\} (?P<sign>[-+]) (?:\d+|\{s\d+\}) (?:day|week|month|year|hour|minute)")
@@ -118,8 +118,8 @@ def _other_way(sign: str, task: str) -> bool:
 # What a calculation may bring in by itself: parts of a day, week, year; hundreds.
 _CONSTANTS = frozenset([1.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 365.0, 1000.0])
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_PARTS = {"half": 2, "halve": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
-    f"{word}{end}": n for n, word in enumerate(_ORDINALS, 3) for end in ("", "s")
+_PARTS = {"half": 2.0, "halve": 2.0, "halves": 2.0, "quarter": 4.0, "quarters": 4.0} | {
+    f"{word}{end}": float(n) for n, word in enumerate(_ORDINALS, 3) for end in ("", "s")
 }
 _PART = re.compile(rf"\b({'|'.join(_PARTS)})\b")
 _TIMES = re.compile(
@@ -129,14 +129,17 @@ _TIMES = re.compile(
 _TIMES_SAID = {"two": 2.0, "three": 3.0, "four": 4.0, "ten": 10.0, "twelve": 12.0}
 
 
-def _given(task: str) -> set[float]:
-    """The numbers of a task, in digits or words; those that "twice" and "a third" stand for among them."""
-    words = re.findall(r"[a-z]+", task.lower())
+def _said(task: str) -> set[float]:
+    """The numbers of a task, in digits or words; those that "twice" and "a dozen" stand for among them."""
+    words = [word.removesuffix("fold") for word in re.findall(r"[a-z]+", task.lower())]
     found = {float(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", task)}
-    found |= {float(NUMBER_WORDS[w.removesuffix("fold")]) for w in words if w.removesuffix("fold") in NUMBER_WORDS}
-    found |= {_TIMES_SAID[str(match.lastgroup)] for match in _TIMES.finditer(task.lower())}
-    parts = {float(_PARTS[word]) for word in _PART.findall(task.lower())}
-    return found | parts | {part - 1 for part in parts}  # a quarter less is three quarters
+    found |= {float(NUMBER_WORDS[word]) for word in words if word in NUMBER_WORDS}
+    return found | {_TIMES_SAID[str(match.lastgroup)] for match in _TIMES.finditer(task.lower())}
+
+
+def _parts(task: str) -> set[float]:
+    """What "a third" and "two fifths" divide by."""
+    return {_PARTS[word] for word in _PART.findall(task.lower())}
 
 
 def _follows(number: float, given: set[float], answers: int) -> bool:
@@ -148,6 +151,8 @@ def _follows(number: float, given: set[float], answers: int) -> bool:
         return True
     forms = {round(value * 10.0**power, 9) for value in given for power in (-3, -2, 0, 2, 3)}
     forms |= {round(1 + sign * value / 100, 9) for value in given for sign in (-1, 1)}
-    forms |= {round(a / b, 9) for a in given for b in given if b} | {round(1 - 1 / b, 9) for b in given if b}
-    forms |= {round(1 / b, 9) for b in given if b} | {round(1 + 1 / b, 9) for b in given if b}
-    return round(number, 9) in forms
+    # a share of what is given: two fifths, a fifth, a fifth less, a fifth more
+    shares = {round(number * value, 6) for value in given}
+    known = {round(value, 6) for value in given} | {1.0}
+    less_more = {round(abs(number - 1) * value, 6) for value in given}
+    return round(number, 9) in forms or bool(shares & known) or 1.0 in less_more

@@ -103,10 +103,10 @@ class Planner:
         author = "instant" if len(parts) == 1 else "splitter"
         if self.whole and self.settings.mode == "auto" and not report and _computes(task, len(parts), sure):
             return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
-        if self.settings.mode == "auto" and not report and (plan := await self._learned(task, parts, sure)):
-            return plan
-        if self.settings.mode == "auto" and report and (plan := await self._decomposed(task, AGAIN, 0.0, failed)):
-            return plan
+        if self.settings.mode == "auto":
+            again = self._decomposed(task, AGAIN, 0.0, failed) if report else self._learned(task, parts, sure)
+            if plan := await again:
+                return plan
         by_itself = len(parts) == 1 and not report and (not self.trained or sure >= OUTRIGHT)
         another = NO_FIT if self.small and len(parts) == 1 else ANOTHER  # it would only choose worse
         changed = bool(failed) and sure >= another and not {(p.text, p.capability) for p in parts} & failed

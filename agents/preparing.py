@@ -13,9 +13,10 @@ from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import moments
-from pointwork.agents.readings.expressions import comparison_of, expression_of
+from pointwork.agents.readings.expressions import expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
+from pointwork.agents.readings.weighing import comparison_of
 from pointwork.agents.reckoning import computed
 from pointwork.agents.spec import WHOLLY, Example, Prepared, Tabled, asked_words
 from pointwork.agents.tabling import bridged, ranked, read_tables, readable_tables, share, unit_of

@@ -62,8 +62,7 @@ def check_answer(
         worked = any(error is None for _, _, error in attempt.calls)
         checks.append(Check("tool", worked, "" if worked else f"every call failed: {attempt.calls[-1][2]}"))
         checks.append(_arguments_grounded(attempt, question, facts))
-    reckoned = attempt.computed and any(tool in _COMPUTES for tool, _, error in attempt.calls if error is None)
-    if not reckoned:  # of two dates, the later one is an answer
+    if not _reckoned(attempt):  # of two dates, the later one is an answer
         checks.append(_says_something(attempt.text, question))
     known = [*facts, *attempt.evidence]
     if small and not known and _HOW_MANY.search(question) and _numbers(attempt.text) - _numbers(question):
@@ -73,6 +72,11 @@ def check_answer(
         if known and not attempt.computed:
             checks.append(_answer_grounded(attempt.text, question, [text for _, text in known]))
     return checks
+
+
+def _reckoned(attempt: Attempt) -> bool:
+    """Whether the answer is what a tool that computes has made of what it was given."""
+    return attempt.computed and any(tool in _COMPUTES for tool, _, error in attempt.calls if error is None)
 
 
 def _says_something(text: str, question: str) -> Check:
@@ -115,7 +119,7 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
     handed = [text for source, text in facts if source.startswith("answer:") and text.strip() in question]
     left = [text for text in handed if (its := _numbers(text)) and not (_shares(its) | its) & used]
-    if attempt.computed and left and any(tool in _COMPUTES for tool, _, error in attempt.calls if error is None):
+    if left and _reckoned(attempt):
         return Check("arguments", False, f"the call leaves out {left[0].strip()[:40]!r}, an earlier step's answer")
     taken = {number for number in asked if (_shares({number}) | {number}) & used}
     if attempt.computed and not seen and len(asked) > 1 and len(taken) < 2:

@@ -12,15 +12,16 @@ import asyncio
 import json
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from rich.progress import track
 
 from pointwork.agents.decomposer import DECOMPOSER, STEPS_TOKENS, decompose
-from pointwork.agents.planner import SPLIT
 from pointwork.agents.prompts import decomposer_prompt
+from pointwork.agents.planner import SPLIT
 from pointwork.bench.report import wilson
-from pointwork.models import ChatRequest
+from pointwork.models import ChatRequest, Completion
 from pointwork.models.adapters import packaged
 from pointwork.models.factory import open_client
 from pointwork.training.recipes import decomposing
@@ -29,16 +30,20 @@ UNSEEN = Path(__file__).parents[1] / "training/recipes/task_steps_unseen.jsonl"
 MOST = 8
 
 
+async def _again(said: Completion, _: ChatRequest) -> Completion:
+    """What the model has said, when it is asked the same once more."""
+    return said
+
+
 async def measure(rows: list[dict[str, list[str]]]) -> None:
     """Ask for the steps of each task, and print what came of it by the number of steps that there should be."""
     client = open_client("local:", adapter=packaged(DECOMPOSER))
     told: Counter[tuple[int, str]] = Counter()
     for row in track(rows, description="tasks", transient=True):
         task, size = str(row["task"]), len(row["steps"])
-        request = ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS)
-        wanted = decomposing.shape("\n".join(row["steps"]))
-        right = decomposing.shape((await client.chat(request)).text) == wanted
-        plan = await decompose(task, client.chat, MOST)
+        said = await client.chat(ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS, logprobs=True))
+        plan = await decompose(task, partial(_again, said), MOST)
+        right = decomposing.shape(said.text) == decomposing.shape("\n".join(row["steps"]))
         sure = plan is not None and plan.sure >= SPLIT
         for name, so in (("all", True), ("right", right), ("sure", sure), ("sure, right", sure and right)):
             told[size, name] += so

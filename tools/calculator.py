@@ -1,6 +1,7 @@
 """Tools that compute with numbers and units. Exact, bounded, without side effects."""
 
 import math
+import operator
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from pydantic import BeforeValidator
 
 from pointwork.errors import ToolError
 from pointwork.tools import arithmetic, expressions, units
-from pointwork.tools.date_math import JSON, date_phrase, in_brackets
+from pointwork.tools.date_math import COMPARED, JSON, date_phrase, in_brackets
 from pointwork.tools.spec import ToolResult, tool
 from pointwork.tools.units import Measure
 
@@ -84,8 +85,8 @@ def calculate(expression: str) -> ToolResult:
     if len(expression) > expressions.MAX_CHARACTERS:
         raise ToolError(f"the expression is longer than {expressions.MAX_CHARACTERS} characters")
     body = _expression_in(expression)
-    if compared := _COMPARED.fullmatch(body):
-        return _comparison(*compared.groups())
+    if compared := COMPARED.fullmatch(body):
+        return _comparison(compared["a"].strip(), compared["sign"], compared["b"].strip())
     try:
         result = expressions.evaluate(body)
     except ToolError as error:
@@ -102,25 +103,23 @@ def calculate(expression: str) -> ToolResult:
     return ToolResult(given, text, (("tool:calculate", text),), result.text)
 
 
-_COMPARED = re.compile(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)")
+_SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _comparison(first: str, sign: str, second: str) -> ToolResult:
     """Whether one expression comes to more, or less, than another; a bare number beside a quantity has its unit."""
     try:
-        a, b = (expressions.evaluate(side.strip()).value for side in (first, second))
+        a, b = (expressions.evaluate(side).value for side in (first, second))
     except ToolError:
-        dated = date_phrase(f"{first.strip()} {sign} {second.strip()}")
+        dated = date_phrase(f"{first} {sign} {second}")
         if dated is None:
             raise
         return dated
-    if isinstance(a, Measure) != isinstance(b, Measure):
-        a, b = (side.magnitude if isinstance(side, Measure) else side for side in (a, b))
-    gap = units.operate("-", a, b) if isinstance(a, Measure) or isinstance(b, Measure) else arithmetic.add(a, -b)
-    over = gap.magnitude if isinstance(gap, Measure) else gap
-    so = {"<": over < 0, "<=": over <= 0, ">": over > 0, ">=": over >= 0}[sign]
+    alike = units.convert(b, a.unit) if isinstance(a, Measure) and isinstance(b, Measure) else b
+    left, right = (side.magnitude if isinstance(side, Measure) else side for side in (a, alike))
+    so = _SIGNS[sign](left, right)
     answer = "yes" if so else "no"
-    text = f"{first.strip()} {sign} {second.strip()}: {answer} ({units.describe(a)} and {units.describe(b)})"
+    text = f"{first} {sign} {second}: {answer} ({units.describe(a)} and {units.describe(b)})"
     return ToolResult({"value": so, "text": answer}, text, (("tool:calculate", text),), answer)
 
 

@@ -1,8 +1,9 @@
 """The tool that computes with dates and times of day, and what it makes of phrases about them."""
 
+import operator
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -81,15 +82,21 @@ def _dated(given: JSON, text: str) -> ToolResult:
     return ToolResult(given, text, (("tool:date_math", text),), answer)
 
 
-def _difference(date: str, other: str) -> tuple[JSON, str]:
-    unit = _IN_UNIT.search(other)
-    if unit:
-        return _difference_in(unit[1].lower(), date, other[: unit.start()])
-    first, second = dates.parse_moment(date), dates.parse_moment(other)
+def _two(date: str, other: str, *, need_day: bool = True) -> tuple[Moment, Moment]:
+    """Two that can be compared: both dates or both times of day, both with a time zone or both without."""
+    first, second = (dates.parse_moment(text, need_day=need_day) for text in (date, other))
     if first.has_date != second.has_date:
         raise ToolError("one is a date and the other a time of day only: write the date of both")
     if (first.at.tzinfo is None) != (second.at.tzinfo is None):
         raise ToolError("one has a time zone and the other has none: write it at both or at none")
+    return first, second
+
+
+def _difference(date: str, other: str) -> tuple[JSON, str]:
+    unit = _IN_UNIT.search(other)
+    if unit:
+        return _difference_in(unit[1].lower(), date, other[: unit.start()])
+    first, second = _two(date, other)
     notes = [first.note, second.note]
     gap = second.at - first.at
     if not first.has_date and gap < timedelta(0):
@@ -238,16 +245,9 @@ def _leap_year(moment: Moment) -> tuple[str, bool, str]:
     return "leap_year", leap, f"{moment.at.year} is {'a' if leap else 'not a'} leap year"
 
 
-def _two(date: str, other: str) -> tuple[Moment, Moment]:
-    first, second = (dates.parse_moment(text, need_day=False) for text in (date, other))
-    if first.has_date != second.has_date:
-        raise ToolError("one is a date and the other a time of day only: write the date of both")
-    return first, second
-
-
 def _chosen(later: bool) -> Callable[[str, str], tuple[JSON, str]]:
     def choose(date: str, other: str) -> tuple[JSON, str]:
-        first, second = _two(date, other)
+        first, second = _two(date, other, need_day=False)
         found = first if (first.at > second.at) == later else second
         text = f"of {first.text()} and {second.text()} the {'later' if later else 'earlier'} is {found.text()}"
         return {"result": found.text()}, text + in_brackets([first.note, second.note])
@@ -255,12 +255,23 @@ def _chosen(later: bool) -> Callable[[str, str], tuple[JSON, str]]:
     return choose
 
 
-def _ordered(after: bool) -> Callable[[str, str], tuple[JSON, str]]:
+# What each sign asks of two moments: its name in the result, the words for yes and for no.
+_ORDERS: dict[str, tuple[str, str, str, Callable[[datetime, datetime], bool]]] = {
+    "<": ("before", "before", "not before", operator.lt),
+    "<=": ("at_latest", "no later than", "later than", operator.le),
+    ">": ("after", "after", "not after", operator.gt),
+    ">=": ("at_earliest", "no earlier than", "earlier than", operator.ge),
+}
+
+
+def _ordered(sign: str) -> Callable[[str, str], tuple[JSON, str]]:
+    name, yes, no, holds = _ORDERS[sign]
+
     def compare(date: str, other: str) -> tuple[JSON, str]:
-        first, second = _two(date, other)
-        so = first.at > second.at if after else first.at < second.at
-        text = f"{first.text()} is {'' if so else 'not '}{'after' if after else 'before'} {second.text()}"
-        return {"after" if after else "before": so}, text + in_brackets([first.note, second.note])
+        first, second = _two(date, other, need_day=False)
+        so = holds(first.at, second.at)
+        text = f"{first.text()} is {yes if so else no} {second.text()}"
+        return {name: so}, text + in_brackets([first.note, second.note])
 
     return compare
 
@@ -279,8 +290,8 @@ _DATE_OPERATIONS: dict[Operation, Callable[[str, str], tuple[JSON, str]]] = {
     "leap_year": _of_date(_leap_year, need_day=False),
     "earlier": _chosen(False),
     "later": _chosen(True),
-    "is_before": _ordered(False),
-    "is_after": _ordered(True),
+    "is_before": _ordered("<"),
+    "is_after": _ordered(">"),
 }
 
 _BETWEEN = (
@@ -289,8 +300,6 @@ _BETWEEN = (
 _PHRASES: list[tuple[str, Operation, str, str]] = [
     (r"(?:the\s+)?(?:earlier|smaller|minimum|min)\s+of\s+(.+?)\s+and\s+(.+)", "earlier", r"\1", r"\2"),
     (r"(?:the\s+)?(?:later|larger|maximum|max)\s+of\s+(.+?)\s+and\s+(.+)", "later", r"\1", r"\2"),
-    (r"(.+?)\s*<\s*(.+)", "is_before", r"\1", r"\2"),
-    (r"(.+?)\s*>\s*(.+)", "is_after", r"\1", r"\2"),
     (_BETWEEN, "difference", r"\1", r"\2"),
     (r"(.+?)\s+(?:after|from)\s+(.+)", "add", r"\2", r"\1"),
     (r"(.+?)\s+before\s+(.+)", "subtract", r"\2", r"\1"),
@@ -300,10 +309,19 @@ _PHRASES: list[tuple[str, Operation, str, str]] = [
 ]
 
 
+COMPARED = re.compile(r"(?P<a>[^<>=]+)(?P<sign><=|>=|<|>)(?P<b>[^<>=]+)")
+"""Two with a sign between them that says which is to be more."""
+
+
 def date_phrase(text: str) -> ToolResult | None:
     """What ``calculate`` was given in words about dates: ``3h 25min after 14:50``."""
     if len(text) > 200:
         return None
+    if compared := COMPARED.fullmatch(text):
+        try:
+            return _dated(*_ordered(compared["sign"])(compared["a"], compared["b"]))
+        except ToolError:
+            return None
     for pattern, operation, date, other in _PHRASES:
         match = re.fullmatch(pattern, text, re.IGNORECASE)
         if match is None:

@@ -11,7 +11,7 @@ from pointwork.agents.readings.sentences import Sentence
 from pointwork.text import NUMBER_WORDS, STOP_WORDS, tokenize
 
 _TITLE = r"(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof|Sir|Lady|Captain|Father|Sister|Brother)\.?\s+)"
-_WORD = r"[A-Z][\w'’-]+(?<!['’]s)"
+_WORD = r"\b[A-Z][\w'’-]{1,40}(?<!['’]s)"
 _NO_NAME = r"(?!(?:Ask|Call|Ring|See|Contact|Tell|Phone|Mail|Email|Thank|Dear|Meet)\b)"
 _NAME = rf"{_NO_NAME}{_TITLE}?{_WORD}(?:\s+(?:(?:de|van|von|der|den|la|le|af|of)\s+)?{_WORD}){{0,3}}"
 _IS = re.compile(
@@ -25,6 +25,7 @@ _DOES = re.compile(
 )
 _AUXILIARY = re.compile(r"is|are|was|were|ha[sd]|have|do|does|did|can|could|may|might|must|will|would|sh\w+|else")
 _ROLE_WORDS = 6
+MAX_CHARACTERS = 1000  # of a question: longer ones ask for more than a name
 _BETWEEN = 6  # words from a name to its verb
 _STOPS = re.compile(
     r"[,;:(]|\b(?:who|which|that|whose|but|not|never|no|nor|if|until|would|could|should)\b", re.IGNORECASE
@@ -46,6 +47,8 @@ def told(question: str, found: Sequence[Sentence]) -> Told | None:
     Args:
         question: as it was asked. found: sentences, best first.
     """
+    if len(question) > MAX_CHARACTERS:
+        return None
     does = _DOES.match(question)
     if does is not None and not _AUXILIARY.fullmatch(does["verb"].lower()):
         named = [(_who_does(does["verb"], does["what"], one.text), one) for one in found]

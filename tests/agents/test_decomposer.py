@@ -15,7 +15,7 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.decomposer import Decomposed, decompose
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan
-from pointwork.agents.planner import AGAIN, QUERIED, SPLIT, Planner
+from pointwork.agents.planner import AGAIN, BETTER, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion, weights
@@ -82,6 +82,12 @@ def test_what_is_no_plan(said: str, task: str) -> None:
         ("What is a quarter of the price?", "{s1} * 4", False),
         ("The price less a quarter?", "{s1} * 3 / 4", True),
         ("The price less a quarter?", "{s1} * 0.75", True),
+        ("A quarter of the price, for each of 4 children?", "{s1} / 4 * 4", True),
+        ("A third of it at the price for 3?", "{s1} * 3", True),
+        ("The price and a fifth on top?", "{s1} * 1.2", True),
+        ("The price less a fifth?", "{s1} * 0.8", True),
+        ("The price for two fifths?", "{s1} * 0.4", True),
+        ("The price for two fifths?", "{s1} * 0.3", False),
         ("What is twice the price?", "{s1} * 2", True),
         ("What is the price of it all?", "{s1} * 2", False),
         ("What do 15 of that price cost?", "{s1} * 15", True),
@@ -182,6 +188,8 @@ def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp
 
 def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:
     assert _plan(tmp_path, fit=0.5, whole=0.5)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 0.6 * BETTER, whole=0.5)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 1.4 * BETTER, whole=0.5)[0].author == "decomposer"
 
 
 def test_after_a_failure_the_model_may_be_less_sure(tmp_path: Path) -> None:
@@ -241,21 +249,15 @@ def test_what_planning_asked_is_not_asked_again() -> None:
     assert len(said) == 1
 
 
-NOTES = """# The yard
-
-Marta Ribeiro keeps the bees behind the sail loft.
-
-Marta Ribeiro lives at Cooper's Row 14. The yard opens at seven.
-"""
+PRICES = "item,price_eur,stock\nvarnish,18,4\nrope,4,30\npaint,11,6\n"
+PRICED = "Nobody told me what varnish costs. I want five of it. How much is that?"
 
 
 def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: Store) -> None:
     weights.ensure()
-    (tmp_path / "yard.md").write_text(NOTES)
-    (tmp_path / "prices.csv").write_text("item,price_eur,stock\nvarnish,18,4\nrope,4,30\npaint,11,6\n")
-    task = "Nobody told me what varnish costs. I want five of it. How much is that?"
+    (tmp_path / "prices.csv").write_text(PRICES)
     with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
-        result = team.run(task)
+        result = team.run(PRICED)
         told = [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
     shipped = packaged("decomposer")
     assert shipped is not None
@@ -265,8 +267,8 @@ def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: S
 
 def test_without_adapters_the_rules_plan(tmp_path: Path, store: Store) -> None:
     weights.ensure()
-    (tmp_path / "yard.md").write_text(NOTES)
+    (tmp_path / "prices.csv").write_text(PRICES)
     with Team(builtin_agents(), Settings(adapters=False), store=store, root=tmp_path) as team:
-        result = team.run("Where does the one who keeps the bees live?")
+        result = team.run(PRICED)
         assert not [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
-    assert "Cooper's Row 14" in result.text
+    assert result.plan.author != "decomposer"

@@ -3,7 +3,8 @@
 import pytest
 
 from pointwork.agents.readings import moments
-from pointwork.agents.readings.expressions import comparison_of, expression_of
+from pointwork.agents.readings.expressions import expression_of
+from pointwork.agents.readings.weighing import comparison_of
 from pointwork.errors import ToolError
 from pointwork.tools import ToolResult, builtin_tools
 from pointwork.tools.calculator import calculate
@@ -38,6 +39,8 @@ def _answer(text: str) -> str:
         ("is €45 more than 44.50 euros", "yes"),
         ("is 2024-05-01 before 5 March 2024", "no"),
         ("is 14:30 after 2 pm", "yes"),
+        ("is 2024-05-01 at least 1 May 2024", "yes"),
+        ("is 2024-05-02 at most 1 May 2024", "no"),
         ("Was 1987 earlier than 1990?", "yes"),
     ],
 )
@@ -57,6 +60,14 @@ def test_a_calculation_compares() -> None:
     assert isinstance(result, ToolResult)
     assert result.answer == "yes"
     assert result.value == {"value": True, "text": "yes"}
+    for text, so in (
+        ("20 degC < 70 degF", True),
+        ("2024-05-01 <= 1 May 2024", True),
+        ("2024-05-01 >= 2024-05-02", False),
+    ):
+        weighed = calculate.fn(text)
+        assert isinstance(weighed, ToolResult)
+        assert weighed.answer == ("yes" if so else "no")
     with pytest.raises(ToolError, match="kg"):
         calculate.fn("3 kg < 4 m")
 
@@ -97,3 +108,8 @@ def test_moments_as_they_are_noted(text: str, answer: str) -> None:
     result = builtin_tools()[reading.tool].fn(**reading.arguments)
     assert isinstance(result, ToolResult)
     assert result.answer == answer
+
+
+def test_what_is_very_long_is_no_sum_and_no_comparison() -> None:
+    assert comparison_of(f"is {'1 + ' * 300}1 more than 3") is None
+    assert expression_of(f"{'1 + ' * 300}1") == ""

@@ -117,6 +117,8 @@ def test_date_math(operation: str, day: str, other: str, name: str, value: objec
         ("add", "14:50", "1 month", "has no date"),
         ("difference", "14:50", "2024-06-03", "time of day only"),
         ("difference", "2024-06-03T10:00Z", "2024-06-03", "time zone"),
+        ("is_before", "2024-06-03T10:00Z", "2024-06-03 09:00", "time zone"),
+        ("later", "2024-06-03T10:00Z", "2024-06-03 09:00", "time zone"),
         ("weekday", "14:50", "", "write a date"),
         ("sideways", "2024-06-03", "", "operation"),
     ],

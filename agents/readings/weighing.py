@@ -1,0 +1,85 @@
+"""Two numbers, quantities, dates or times against each other: the call that says which is more, without a model."""
+
+import re
+
+from pointwork.agents.readings.expressions import expression_of, without_things
+from pointwork.errors import ToolError
+from pointwork.tools import dates
+from pointwork.tools.expressions import MAX_CHARACTERS
+
+_MORE = r"more|greater|larger|bigger|higher|longer|later|older"
+_LESS = r"less|smaller|lower|fewer|shorter|earlier"
+_TO_BE = r"^\W*(?:is|are|was|were|do(?:es)?)\s+(?P<a>.+?)\s+"
+# "over" may be a division too, so what is no such word comes first.
+_COMPARED = (
+    re.compile(
+        rf"{_TO_BE}(?:(?P<more>(?:{_MORE})\s+than|exceed)|(?P<least>at\s+least)|(?P<most>at\s+most)|"
+        rf"(?P<less>(?:{_LESS})\s+than))\s+(?P<b>.+?)\W*$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"{_TO_BE}(?:(?P<more>over|above|after)|(?P<less>under|below|before))\s+(?P<b>.+?)\W*$", re.IGNORECASE
+    ),
+)
+_CHOSEN = re.compile(
+    rf"^\W*(?:the\s+)?(?:(?P<more>{_MORE})|{_LESS})\s+(?:number|figure|one|amount|date)?\s*(?:of|from|out\s+of|between)\s+(?P<a>.+?)"
+    r"\s+(?:and|or)\s+(?P<b>.+?)\W*$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]+)?")
+_SIGNED = re.compile(
+    r"^\W*(?:is\s+)?(?P<a>[^<>=]+?)\s*(?P<sign><=|>=|<|>)\s*(?P<b>[^<>=]+?)[?.\s]*$", re.IGNORECASE
+)
+_SAID = {"<": "less than", ">": "more than", "<=": "at most", ">=": "at least"}
+_SIGNS = {"more": ">", "least": ">=", "most": "<=", "less": "<"}
+
+
+def _side(text: str) -> str:
+    if expression := expression_of(text):
+        return expression
+    bare = without_things(re.sub(r"^[$€£]\s*|\s*[$€£]$", "", text))
+    return bare if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", bare) else ""
+
+
+def _moment(text: str) -> bool:
+    try:
+        dates.parse_moment(text)
+    except ToolError:
+        return False
+    return bool(re.search(r"\d", text))
+
+
+def _weighed(match: re.Match[str]) -> tuple[str, dict[str, str]] | None:
+    sign = next(_SIGNS[name] for name, said in match.groupdict().items() if said and name in _SIGNS)
+    first, second = match["a"], match["b"]
+    if not (_moment(first) and _moment(second)):
+        first, second = _side(first), _side(second)
+    return ("calculate", {"expression": f"{first} {sign} {second}"}) if first and second else None
+
+
+def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
+    """The call that weighs two numbers, quantities, dates or times against each other; None: nothing is compared.
+
+    ``Is 17 times 23 more than 400?``, ``the larger of 34 and 28``, ``is 2024-05-01 before 3 June 2024``, ``3 < 4``.
+    """
+    if len(text) > MAX_CHARACTERS:
+        return None
+    if signed := _SIGNED.match(text):
+        text = f"is {signed['a']} {_SAID[signed['sign']]} {signed['b']}"
+    for pattern in _COMPARED:
+        if (match := pattern.match(text)) is not None:
+            return _weighed(match)
+    match = _CHOSEN.match(text)
+    if match is None:
+        return None
+    first, second = match["a"], match["b"]
+    if _moment(first) and _moment(second):
+        return "calculate", {"expression": f"the {'later' if match['more'] else 'earlier'} of {first} and {second}"}
+    sides = [side.replace(",", "") for side in (_side(first), _side(second))]
+    if not all(sides):
+        return None
+    measured = [bool(re.search(r"[^\W\d_]", side)) for side in sides]
+    if measured[0] != measured[1]:  # 34 beside 28 kg: kg too
+        sides = [_BARE.sub(r"\1", side) for side in sides]
+    first, second = sides
+    return "calculate", {"expression": f"{'max' if match['more'] else 'min'}({first}, {second})"}
