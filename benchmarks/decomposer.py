@@ -18,8 +18,8 @@ from pathlib import Path
 from rich.progress import track
 
 from pointwork.agents.decomposer import DECOMPOSER, STEPS_TOKENS, decompose
-from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.planner import SPLIT
+from pointwork.agents.prompts import decomposer_prompt
 from pointwork.bench.report import wilson
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.adapters import packaged
