@@ -13,7 +13,7 @@ from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import moments
-from pointwork.agents.readings.expressions import expression_of
+from pointwork.agents.readings.expressions import expression_of, is_formula
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
 from pointwork.agents.readings.weighing import comparison_of
@@ -52,6 +52,7 @@ _REMEMBERS = re.compile(
 CLEAR = 0.4
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
+_MEASURED = re.compile(r"(?<=\d)\s*[^\W\d_]+\b|[$€£]")
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
     re.IGNORECASE,
@@ -93,6 +94,8 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
     background = partial(_spoken_of, text, context)
+    if is_formula(_MEASURED.sub("", text)):  # no word problem: another formula is not its answer
+        return Prepared(background=background)
     problem = await asyncio.to_thread(computed, text)
     if problem is not None:
         return Prepared(call=(problem.tool, problem.arguments), sure=problem.score, background=background)

@@ -10,7 +10,7 @@ from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.telling import told
+from pointwork.agents.readings.telling import numbered, told
 from pointwork.agents.readings.wanting import Wanted, wanted
 from pointwork.agents.spec import FITTING, Prepared
 from pointwork.errors import ToolError
@@ -32,8 +32,8 @@ CONVERTED = 0.15
 # How well files fit where a sentence says in so many words who it is.
 TOLD = 0.98
 
-# A line of a table or a heading, which is read by rule.
-_LAID_OUT = re.compile(r"\s*[|#]")
+# A line of a table, a heading or a section of settings, which are read by rule.
+_LAID_OUT = re.compile(r"\s*(?:[|#]|\[[^\]\s]+\]\s*(?:[#;].*)?$)")
 
 # A sentence that long is itself an answer, where it is not clear which piece of it is.
 QUOTED = 25
@@ -124,6 +124,8 @@ def quoted(
         return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
     if who := told(question, found):
         return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
+    if want.kind == "phrase" and found[0].score >= FITTING and (number := numbered(question, found[0])):
+        return Quoted(number, [spans.Span(number, 1.0, found[0])], True, firm=True)
     if want.kind in _NAMED:  # hook 9 is not hook 5
         found = [sentence for sentence in found if _numbered(question, sentence)]
         if not found:
@@ -218,8 +220,12 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     nowhere = await absent(text, context)
     idf = partial(passages.idf, context.root.resolve())
     answer, pieces, said, firm = await asyncio.to_thread(quoted, text, found, idf, nowhere)
+    dated = _dated(text, answer, pieces)
     pages = () if answer and firm else _to_read(text, found)
     shown: dict[str, str] = {}
+    if dated is not None:
+        answer, stands = dated
+        shown[stands] = pieces[0].sentence.source
     for piece in pieces[:1]:
         if piece.text not in piece.sentence.text or piece.sentence.subject:
             # it is whom the sentence before speaks of, or that says of what this one speaks: "Its architect was …"
@@ -239,6 +245,29 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
         choices=tuple(piece.text for piece in pieces[:CHOICES]),
         pages=pages,
     )
+
+
+_HALF_A_YEAR = 6
+
+
+def _dated(question: str, answer: str, pieces: Sequence[spans.Span]) -> tuple[str, str] | None:
+    """A day said without a year, with that of its page, and what says so: "6 July", in minutes of March 2024.
+
+    What would lie more than half a year back is of the next year. None where no day is asked for, or it has a year,
+    or the page bears none, or two.
+    """
+    said = Question(answer).dates if wanted(question).kind in ("date", "when") and pieces else ()
+    if len(said) != 1 or said[0].year or not (said[0].day and said[0].month):
+        return None
+    sentence = next((piece.sentence for piece in pieces if piece.text == answer), pieces[0].sentence)
+    passage = sentence.passage
+    around = f"{passage.heading} . {re.sub(r'[^A-Za-z0-9-]+', ' ', passage.path)} . {passage.text}"
+    borne = [date for date in Question(around).dates if date.year]
+    if len({date.year for date in borne}) != 1:
+        return None
+    month = next((date.month for date in borne if date.month), said[0].month)
+    year = borne[0].year + (said[0].month < month - _HALF_A_YEAR)
+    return f"{answer} {year}", f"{sentence.text} ({around[borne[0].start : borne[0].end]})"
 
 
 async def besides(

@@ -96,5 +96,6 @@ def in_page(said: str, page: str) -> str:
     if not words or said.strip().lower().rstrip(".") == UNSAID:
         return ""
     # marks of emphasis and line ends may stand between its words
-    found = re.search(r"[\s*_`]*".join(map(re.escape, words)), page, re.IGNORECASE)
+    spaced = r"[\s*_`]*".join(map(re.escape, words))
+    found = re.search(rf"(?<!\w){spaced}(?!\w)", page, re.IGNORECASE)  # "four" does not stand in "fourteen"
     return " ".join(re.sub(r"(?<!\w)[*_`]+|[*_`]+(?!\w)", "", found[0]).split()) if found else ""

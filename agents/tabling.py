@@ -66,7 +66,7 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     if not known or wanted(asking(text)).kind == "yes-no":
         return found
     try:
-        return _weighed(found, await asyncio.to_thread(_meant, text, root, known))
+        return _weighed(text, found, await asyncio.to_thread(_meant, text, root, known))
     except ToolError:  # a file is just being written, say: the parser has not looked, and doubts nothing
         return found
 
@@ -92,11 +92,13 @@ def _meant(text: str, root: Path, known: Sequence[TableInfo]) -> Parsed | None:
     return max(fitting, key=lambda one: one.chance, default=None)
 
 
-def _weighed(found: list[Reading], meant: Parsed | None) -> list[Reading]:
+def _weighed(text: str, found: list[Reading], meant: Parsed | None) -> list[Reading]:
     """Readings with the parser's before those of the words; where it knows no likely one, these count less."""
     if meant is None or meant.chance < DOUBTED:
         return [replace(reading, score=DOUBT * reading.score) for reading in found]
-    if meant.chance < MEANT or (found and found[0].score >= READ and _says_more(found[0], meant)):
+    if meant.chance < MEANT or (
+        found and found[0].score >= READ and (_says_more(found[0], meant) or _measures(text, found[0], meant))
+    ):
         return found
     if found and _agrees(found[0], meant):
         return [replace(found[0], score=max(found[0].score, meant.chance)), *found[1:]]
@@ -115,6 +117,16 @@ def _says_more(reading: Reading, meant: Parsed) -> bool:
         named = (value.lower().replace("'", "''") for value in _values(reading))
         return meant.chance < LIKELY or any(value not in meant.sql.lower() for value in named)
     return any(re.search(r"\d", value) and value not in meant.sql for value in _values(reading))
+
+
+def _measures(text: str, reading: Reading, meant: Parsed) -> bool:
+    """Whether the words find a column in the unit that is asked for, and the query shows none: kegs are no kg."""
+    asked = moments.asked_unit(text)
+    if asked is None or reading.score < FIRM:
+        return False
+    named = (unit_of(reading), meant.unit or measured.unit_named(meant.column))
+    so = [bool(unit) and moments.compatible(moments.unit_of(unit), asked[1]) for unit in named]
+    return so[0] and not so[1]
 
 
 def _agrees(reading: Reading, meant: Parsed) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
+from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, tokenize
 from pointwork.tools.units import is_factor
 
@@ -89,7 +90,7 @@ def _says_something(text: str, question: str) -> Check:
 def _typed(text: str, answer_type: str) -> tuple[bool, str]:
     if not text.strip():
         return False, "the answer is empty"
-    if answer_type == "number" and not _NUMBER.search(text):
+    if answer_type == "number" and not _NUMBER.search(in_figures(text)):
         return False, f"a number was asked for, not {text[:40]!r}"
     if answer_type == "yes-no" and not re.match(r"(yes|no|true|false)\b", text.strip(), re.IGNORECASE):
         return False, f"yes or no was asked for, not {text[:40]!r}"
@@ -139,7 +140,8 @@ def _plain(value: object) -> str:
 def _answer_grounded(text: str, question: str, evidence: Sequence[str]) -> Check:
     found = set(tokenize(" ".join(evidence))) | set(tokenize(question))
     words = [word for word in tokenize(text) if not word.isdigit()]
-    strange = _numbers(text) - _numbers(" ".join([question, *evidence]))
+    told = " ".join([question, *evidence])
+    strange = _numbers(text) - _numbers(told) - _numbers(in_figures(told))
     if strange:
         return Check("grounded", False, f"{', '.join(sorted(strange))} is in the answer, not in the evidence")
     share = sum(word in found for word in words) / len(words) if words else 1.0

@@ -4,6 +4,7 @@ import re
 
 from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.linking import DOER, called, is_key, name_stems
+from pointwork.agents.readings.measured import unit_named
 from pointwork.agents.readings.names import is_person
 from pointwork.agents.readings.view import View
 from pointwork.tools.catalog import Column
@@ -11,7 +12,7 @@ from pointwork.tools.table_info import holds_times
 
 _THINGS = frozenset(["thing", "things", "one", "ones", "item", "items", "product", "products", "article"])
 _OF_A_THING = re.compile(
-    r"\W*(?:which|what)\s+(?P<thing>(?!is\b|was\b|are\b|were\b|do|did\b|has\b|have\b|had\b|will\b)[a-z]\w+)\s+\w",
+    r"\W*(?P<of>which|what)\s+(?P<thing>(?!is\b|was\b|are\b|were\b|do|did\b|has\b|have\b|had\b|will\b)[a-z]\w+)\s+\w",
     re.I,
 )
 WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
@@ -53,7 +54,9 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     if asks_who(view):
         open_columns = [c for c in open_columns if c.kind == "text" and (not c.coded or view.at(KEY_ASKED))]
     if (of := _OF_A_THING.match(view.question.text)) and not lexicon.stems(of["thing"]) & lexicon.DATED:
-        open_columns = [c for c in open_columns if c.kind != "date"]  # no date is a plant
+        # no date is a plant, and "which hop" is no kg
+        which = of["of"].lower() == "which"
+        open_columns = [c for c in open_columns if c.kind != "date" and not (which and unit_named(c.name))]
     if not open_columns:
         return None
     rows = set(name_stems(view.info.name))

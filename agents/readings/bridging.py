@@ -21,6 +21,7 @@ from pointwork.text import tokenize
 from pointwork.tools.catalog import Column, TableInfo
 
 SENTENCES = 8  # that are looked into
+SPEAKS = 0.5  # a sentence that fits so much less than the best one tells of something else
 _SPANS, _NAMES = 12, 6  # most of a sentence: runs of words, names
 _EARLIER = 400  # characters of the text before
 _HELD = 0.4  # from here on a sentence holds a word
@@ -96,6 +97,8 @@ def bridged(
 
     best: tuple[float, Bridge] | None = None
     for sentence in found[:SENTENCES]:
+        if sentence.score < SPEAKS * found[0].score:
+            break
         spoken_of = _mentioned(forms, sentence.told) or _spoken_of(forms, sentence)
         names = [(name, at) for name, at in spoken_of if name not in known][:_NAMES]
         if not names:
@@ -140,6 +143,10 @@ def _fits(text: str, reading: Reading, columns: _Columns) -> bool:
     info, column = found
     if is_key(info, column) or any(reference.column == column.name for reference in info.source.references):
         return False  # it says no more than the name
+    if column.kind == "date" and not set(name_stems(column.name)) & (
+        {w.stem for w in Question(text).words} | lexicon.DATED
+    ):
+        return False  # until when hops are good is not when they are ordered
     kind = "date" if re.search(r"\bmonth\b", text, re.IGNORECASE) else wanted(asking(text)).kind
     return kind not in _KINDS or column.kind in _KINDS[kind]
 

@@ -342,7 +342,7 @@ def _take_numbers(view: View) -> None:
     if any(column for column, op, _ in view.conditions if op == "<=") and _BETWEEN.search(view.question.text):
         return
     for value, start, end in view.question.numbers:
-        if any(first <= start < last for first, last in view.clocks):
+        if any(first <= start < last for first, last in view.clocks) or _names_a_column(view, value, start, end):
             continue
         for column in view.kinds("number", "text"):
             links = view.links[column.name]
@@ -355,6 +355,17 @@ def _take_numbers(view: View) -> None:
                 view.conditions.append((column.name, "=", value))
                 view.explain(named)
                 break
+
+
+def _names_a_column(view: View, value: str, start: int, end: int) -> bool:
+    """Whether a number is part of a column's name, as the words beside it are: the price of a *30 l keg*."""
+    beside = {
+        i for i, word in enumerate(view.question.words) if -4 <= word.start - end <= 4 or 0 < start - word.end <= 2
+    }
+    return any(
+        value in name_stems(column.name) and any(view.links[column.name].get(i, 0.0) >= 1.0 for i in beside)
+        for column in view.info.columns
+    )
 
 
 def _asked_by_how_many(view: View, places: list[int]) -> bool:

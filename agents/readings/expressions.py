@@ -55,7 +55,21 @@ def expression_of(text: str) -> str:
         return f"{priced['n']} * {priced['price']}"
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
     bare = without_things(text)
-    return bare if evaluate_text(bare) is not None else ""
+    if evaluate_text(bare) is not None:
+        return bare
+    units = {match[0].strip() for match in _MEASURE.finditer(_EACH.sub("", bare))}
+    plain = re.sub(r"[$€£]", "", _MEASURE.sub("", _EACH.sub("", bare)))
+    # "(22 - 15 km) * 90", "6 * £62 a box": a bare number is meant in km, too, and the answer is one of money
+    return plain if len(units) <= 1 and is_formula(plain) and evaluate_text(plain) is not None else ""
+
+
+_EACH = re.compile(r"(?<=\d)(?:\s*[^\W\d_]+)?\s+(?:per|an?|each|(?:for\s+)?(?:each|every))(?:\s+[^\W\d_]+)?\b")
+_MEASURE = re.compile(r"(?<=\d)\s*[^\W\d_]+\b")
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text is nothing but numbers and signs of a calculation."""
+    return bool(re.fullmatch(r"[\d\s.,()+*/%^-]*[-+*/][\d\s.,()+*/%^-]*", text))
 
 
 def without_things(text: str) -> str:

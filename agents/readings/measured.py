@@ -29,7 +29,7 @@ _LASTS = frozenset(["duration", "time", "length", "flight", "journey", "runtime"
 
 def unit_named(column: str) -> str:
     """The unit that the end of a name says; empty where it says none."""
-    *others, last = re.split(r"[_\W]+", column.lower())
+    *others, last = re.findall(r"[^_\W]+", column.lower()) or [""]
     if last in ("min", "mins") and _LASTS & set(others):
         return "minutes"
     return _SPELLED.get(last, last if last in _NAMED else "")

@@ -25,7 +25,7 @@ _PERIOD = re.compile(
 _TODAY = re.compile(r"\b(?:today|tomorrow|yesterday)\b(?!\s+is\b)", re.I)
 _MONTH = re.compile(rf"\b(?:{MONTHS_PATTERN})\.?,?\s+(?:of\s+)?(?P<year>\d{{4}})\b|\b\d{{4}}-\d{{2}}\b", re.I)
 _TIME = re.compile(
-    r"\b\d{1,2}:\d{2}(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b|"
+    r"\b\d{1,2}:\d{2}(?::\d{2})?(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b|"
     r"\b(?P<part>(?:a\s+)?quarter|half|ten|twenty|five|twenty-five|\d{1,2})(?:\s+minutes)?\s+(?P<side>past|to)\s+"
     r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b",
     re.I,

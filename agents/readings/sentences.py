@@ -84,7 +84,7 @@ def sentences(passage: Passage) -> list[Sentence]:
     return made
 
 
-_PRONOUN_FIRST = re.compile(r"(?:[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their)\b")
+_PRONOUN_FIRST = re.compile(r"(?:[^\W\d_][^.:;]{0,60}:\s+|[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their)\b")
 
 
 def _lines(passage: Passage) -> list[Sentence]:
@@ -93,7 +93,7 @@ def _lines(passage: Passage) -> list[Sentence]:
     section = ""
     lines = [line.strip() for line in passage.text.splitlines()]
     for number, line in enumerate(lines):
-        if re.match(r"\[[^\]]+\]$|(?:class|def|function|fn)\s", line):
+        if re.match(r"\[[^\]]+\]\s*(?:[#;].*)?$|(?:class|def|function|fn)\s", line):
             section = line
         if re.search(r"\w", line):
             above = lines[number - 1] if number else ""
@@ -157,7 +157,7 @@ def likeness(asked: Mapping[str, str], text: str) -> dict[str, float]:
     if not words:
         return found
     stems = stems_of(text)
-    left = {stem: word for stem, word in asked.items() if not word.isdigit()}
+    left = {stem: word for stem, word in asked.items() if not any(map(str.isdigit, word))}
     cosines = (
         np.stack([word_vector(w) for w in left.values()]) @ np.stack([word_vector(w) for w in words]).T
         if left

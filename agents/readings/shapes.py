@@ -113,7 +113,8 @@ def _counted_column(view: View, head: list[int]) -> Shape | None:
         word = view.question.words[i]
         if word.stem in rows or word.text.lower().endswith(("ing", "ed")):
             return None
-        for column in view.kinds("number"):
+        # "kg of hops": of the columns in kg the one of hops
+        for column in sorted(view.kinds("number"), key=lambda column: -view.strength(column)):
             link = view.links[column.name].get(i, 0.0)
             adds_up = lexicon.ADDITIVE & set(name_stems(column.name)) and not lexicon.PRICES & set(
                 name_stems(column.name)

@@ -23,7 +23,11 @@ _NUMBER = re.compile(
     rf"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:\s*%)?(?!\w)|\b{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*\b", re.I
 )
 _MONEY = re.compile(rf"[$€£]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s*{MONEY}\b|\b{_WORDED}\s+{MONEY}\b", re.I)
-_PERCENT = re.compile(r"\d+(?:\.\d+)?\s*(?:%|per\s?cent)|\b(?:half|a third|a quarter|two thirds)\b")
+_PERCENT = re.compile(
+    rf"(?:\d+(?:\.\d+)?|\b{_WORDED}(?:[\s-]{_WORDED})?)\s*(?:%|per\s?cent)|"
+    r"\b(?:half|a third|a quarter|two thirds)\b",
+    re.I,
+)
 _BARE = re.compile(r"(?<![\w.,:])\d[\d,]*(?:\.\d+)?(?=\s*(?:[,;.]\s|[,;.]?$|and\b|or\b))")
 _WEEKDAY = re.compile(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s?\b")
 _DATE_RANGE = re.compile(

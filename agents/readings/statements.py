@@ -59,7 +59,7 @@ def _told(line: str) -> list[str]:
         rest = line[entry.end() :]
         apart = entry["plain"] or entry["inner"] or entry["outer"] or not rest[:1].islower()
         if apart and re.search(r"\w", rest):  # not "**Brown Verger** was Mr Enoch Sturt."
-            line, lead = rest, _plain(entry["bold"] or entry["plain"])
+            line, lead = rest, re.sub(rf"^{_BULLET}", "", _plain(entry["bold"] or entry["plain"]))
             whole = bool(entry["bold"] or entry["bullet"]) or len(lead.split()) <= _SHORT
     pieces = _sentences(re.sub(rf"^\s*{_BULLET}", "", line))
     return [f"{lead}: {piece}" if lead and (whole or not k) else piece for k, piece in enumerate(pieces)]

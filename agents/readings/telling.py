@@ -24,6 +24,9 @@ _DOES = re.compile(
     re.IGNORECASE,
 )
 _AUXILIARY = re.compile(r"is|are|was|were|ha[sd]|have|do|does|did|can|could|may|might|must|will|would|sh\w+|else")
+# At the beginning of a sentence, behind a lead ("Staff: ") or in a clause of its own.
+_SUBJECT = re.compile(rf"(?:^[^\W\d_][^.:;]{{0,60}}:\s+|^|[,;]\s+(?:(?:and|but|while)\s+)?)(?P<n>{_NAME})")
+_THERE = re.compile(r"\b(?:there|it|them)\b", re.IGNORECASE)
 _ROLE_WORDS = 6
 MAX_CHARACTERS = 1000  # of a question: longer ones ask for more than a name
 _BETWEEN = 6  # words from a name to its verb
@@ -61,6 +64,25 @@ def told(question: str, found: Sequence[Sentence]) -> Told | None:
     return said[0] if len({one.name for one in said}) == 1 else None
 
 
+def numbered(question: str, best: Sentence) -> str:
+    """The number of the thing that is asked for, where the sentence that fits best names one alone.
+
+    "Which batch was lost?", of "Of batch G-106 forty litres were lost": G-106. Empty if none is named, or several.
+    """
+    asked = _WHICH.search(question[:MAX_CHARACTERS])
+    if asked is None:
+        return ""
+    found = re.findall(
+        rf"\b{re.escape(asked['noun'])}\s+((?:no\.?\s+)?(?=[\w-]{{0,8}}\d)[A-Z]{{0,4}}[\w-]{{1,12}})\b",
+        best.text,
+        re.I,
+    )
+    return found[0] if len(set(found)) == 1 and found[0] not in question else ""
+
+
+_WHICH = re.compile(r"\b(?:which|what)\s+(?P<noun>[a-z]{3,20})\b", re.IGNORECASE)
+
+
 def _of_role(role: Sequence[str], text: str) -> str:
     said = r"\s+".join(map(re.escape, role)) + r"\b(?!['’]s)"
     patterns = (
@@ -77,15 +99,24 @@ def _of_role(role: Sequence[str], text: str) -> str:
 
 
 def _who_does(verb: str, what: str, text: str) -> str:
-    subject = re.match(_NAME, text)
-    if subject is None or subject[0].split()[0].lower() in _NOBODY:
-        return ""
     doing, wanted = set(tokenize(verb, stop=False)), set(tokenize(what))
-    rest = text[subject.end() :]
+    for subject in _SUBJECT.finditer(text):
+        if wanted and subject["n"].split()[0].lower() not in _NOBODY:
+            clause = _does(doing, text[subject.end() :])
+            held = set(tokenize(clause))
+            if _THERE.search(clause):  # "The hall is large, and Ann Bell cleans everything there"
+                held |= set(tokenize(text[: subject.start()]))
+            if clause and wanted <= held:
+                return subject["n"]
+    return ""
+
+
+def _does(doing: set[str], rest: str) -> str:
+    """What stands behind a verb, up to the end of its clause; empty if it is not what a subject before it does."""
     for place, word in enumerate(re.finditer(r"[\w'’-]+", rest)):
-        if place >= _BETWEEN or _STOPS.search(rest[: word.start()]):
+        before = rest[: word.start()]
+        if place >= _BETWEEN or _STOPS.search(before) or re.search(r"\band\s+[A-Z]", before):
             return ""
         if set(tokenize(word[0], stop=False)) == doing:
-            clause = re.split(r"[;:(]|,\s+(?:who|which|but|and\s+[A-Z])\b", rest[word.end() :])[0]
-            return subject[0] if wanted and wanted <= set(tokenize(clause)) else ""
+            return re.split(r"[;:(]|,\s+(?:who|which|but|and\s+[A-Z])\b", rest[word.end() :])[0]
     return ""

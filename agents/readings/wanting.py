@@ -10,6 +10,9 @@ MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF|cents?|penc
 """Currencies in words."""
 
 
+COUNTED = frozenset(["number", "quantity", "duration", "age", "money", "percent"])
+"""Kinds of answers that are given in figures, however they are written."""
+
 # A question for which a number that nobody wrote down can follow from what was read.
 QUANTITY = re.compile(
     r"\b(?:how\s+(?:much|many)|percent\w*|bill|total|cost|costs|altogether|all\s+together|in\s+all|average)\b",

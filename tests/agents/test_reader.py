@@ -34,6 +34,7 @@ PAGE = "# The mill\nThe *old* mill belongs to Mrs. Ada Moor.\nIt grinds 40 sacks
         ("Not said.", ""),
         ("Mr Ben Carver", ""),  # nothing of the page
         ("", ""),
+        ("art", ""),  # a piece of a word
         ("40 sacks, i.e. two carts", "40 sacks, i.e. two carts"),
     ],
 )

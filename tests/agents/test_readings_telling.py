@@ -3,7 +3,7 @@
 import pytest
 
 from pointwork.agents.readings.sentences import Sentence
-from pointwork.agents.readings.telling import told
+from pointwork.agents.readings.telling import numbered, told
 from pointwork.tools.passages import Passage
 
 
@@ -23,6 +23,9 @@ def _told(question: str, *texts: str) -> str:
         ("Who is the treasurer?", "The key is with our treasurer, Ada Moor.", "Ada Moor"),
         ("Who tunes the piano?", "Agnes Thwaite plays and tunes the piano, a Broadwood.", "Agnes Thwaite"),
         ("Who is it that tunes our piano?", "Agnes Thwaite tunes the piano.", "Agnes Thwaite"),
+        ("Who plays the accordion?", "Bo Lund speaks Danish, and Jory Pascoe plays the accordion.", "Jory Pascoe"),
+        ("Who tunes the piano?", "Staff: Agnes Thwaite tunes the piano.", "Agnes Thwaite"),
+        ("Who cleans the hall?", "The hall is large, and Ann Bell cleans everything there.", "Ann Bell"),
         ("Who runs the box office?", "Sunniva Holt also runs our box office.", "Sunniva Holt"),
     ],
 )
@@ -40,6 +43,8 @@ def test_it_is_said_outright(question: str, text: str, name: str) -> None:
         ("Who tunes the piano?", "Agnes Thwaite never tunes the piano."),
         ("Who tunes the piano?", "Agnes Thwaite, whose brother tunes the piano, sings."),
         ("Who tunes the piano?", "She tunes the piano."),
+        ("Who tunes the piano?", "Mark and Joe Bell tune the piano."),
+        ("Who cleans the hall?", "The hall is large, and Ann Bell cleans the roof."),
         ("Who tunes the piano?", "Agnes Thwaite tunes the organ."),
         ("Who has the key?", "Ada Moor has the key."),  # of having, others know more
         ("What is the bar?", "The bar is Callum Reyes."),
@@ -53,3 +58,18 @@ def test_two_that_say_different_things_say_nothing() -> None:
     texts = ("The bar manager is Callum Reyes.", "Our bar manager is Ada Moor.")
     assert _told("Who is the bar manager?", *texts) == ""
     assert _told("Who is the bar manager?", texts[0], texts[0]) == "Callum Reyes"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "number"),
+    [
+        ("Of which batch was beer lost?", "Of batch G-106 forty litres were lost.", "G-106"),
+        ("What locker holds the flags?", "The flags are in locker 12.", "12"),
+        ("Which batch was lost?", "Batch G-106 was lost, and batch G-107 was not.", ""),
+        ("Which batch was lost after batch G-106?", "Batch G-106 was the last to be lost.", ""),
+        ("Which batch was lost?", "The batch was lost.", ""),
+        ("Who lost batch G-106?", "Batch G-106 was lost.", ""),
+    ],
+)
+def test_a_thing_that_has_a_number(question: str, text: str, number: str) -> None:
+    assert numbered(question, Sentence(text, "file:a.md", Passage("a.md", 1, 1, "", text))) == number

@@ -80,6 +80,10 @@ def test_a_calculation_compares() -> None:
         ("90 km a day * 3", "90 km * 3"),
         ("3.50 per kg * 12", "3.50 * 12"),
         ("120 km/h * 2 h", "120 km/h * 2 h"),
+        ("(22 - 15 km) * 90 pence / 100", "(22 - 15) * 90 / 100"),
+        ("(16 + 4 hours) * £11.60", "(16 + 4) * 11.60"),
+        ("6 * £62 a box", "6 * 62"),
+        ("3 kg - 2 m", ""),
         ("1987 + 25 years", "1987 + 25"),
         ("18,400 euros * (1 - 40 % / 100)", "18400 * (1 - 40 / 100)"),
         ("5% / 100", "5% / 100"),
@@ -100,6 +104,7 @@ def test_a_rate_times_how_many(text: str, expression: str) -> None:
         ("abs(2024-03-05 - 2024-05-01)", "57 days"),
         ("weeks from 2024-03-05 to 2024-03-26", "3 weeks"),
         ("14.30 + 1 hour 20 minutes", "15:50"),
+        ("minutes from 08:20:00 to 09:18:00", "58 minutes"),
     ],
 )
 def test_moments_as_they_are_noted(text: str, answer: str) -> None:

@@ -1,0 +1,127 @@
+"""Minutes, notices and settings of a place beside its tables: what is said of whom, and when. No model."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pointwork.agents.parsing.parser import Parsed
+from pointwork.agents.preparing import fits_tables, prepare_calculator, read_tables
+from pointwork.agents.quoting import fits_files, prepare_files
+from pointwork.tools import ToolContext
+
+MINUTES = """# Meeting of the mill, Tuesday 12 March 2024
+
+**1. Milling.** Of lot M-106 forty-five kilos were spoilt when a hatch had been left open. Lot M-112 is dry.
+
+**2. Staff.** Sunniva goes on the millers' course. It starts on 7 May, lasts six weeks and costs 480 euros.
+
+**3. Sacks.** Callum wants six boxes of new sacks before Easter. On any order of 20 they take eight per cent off.
+
+**4. Winter.** The frost fair is on 9 January. Last bread is sold twenty minutes before we close.
+"""
+NOTICE = """Hung out on 20 November 2023 by the millers' club.
+
+The millers' dance is on 3 February. Bring shoes.
+"""
+SETTINGS = """[bins]   # capacity in kg
+B1 = 1200
+B5 = 2000
+
+[bin_temperature_c]
+B1 = 19.0
+B5 = 10.5
+"""
+LOTS = """lot,grain,ground on,miller,flour (kg),bran (kg)
+M-101,rye,2024-01-08,Sunniva Moor,1150,210
+M-102,spelt,2024-01-10,Callum Reyes,1180,225
+M-103,rye,2024-01-15,Sunniva Moor,1900,365
+"""
+PRICES = """grain,colour,loaf (EUR),25 kg sack (EUR)
+rye,dark,4.6,98
+spelt,pale,4.4,92.5
+"""
+SALES = """sale,customer,grain,kegs,left at,arrived at
+S1,Priory Inn,rye,4,08:30,09:05
+S2,Corn Hall,spelt,2,09:40,09:55
+"""
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> ToolContext:
+    for name, text in (("minutes_2024-03-12.md", MINUTES), ("mill.toml", SETTINGS), ("lots.csv", LOTS)):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "notice.txt").write_text(NOTICE)
+    (tmp_path / "prices.csv").write_text(PRICES)
+    (tmp_path / "sales.csv").write_text(SALES)
+    return ToolContext(root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("On which date does the millers' course start?", "7 May 2024"),  # "it", behind a lead
+        ("On which date is the frost fair?", "9 January 2024"),
+        ("On which date is the millers' dance?", "3 February 2024"),  # said in November
+        ("Of which lot were kilos spoilt because a hatch had been left open?", "M-106"),
+        ("How many boxes of new sacks does Callum want?", "six"),
+        ("How many per cent do they take off an order of 20?", "eight per cent"),
+        ("What is the capacity of B5 in kg?", "2000"),
+    ],
+)
+def test_what_the_pages_say(question: str, answer: str, context: ToolContext) -> None:
+    prepared = asyncio.run(prepare_files(question, context))
+    assert prepared.answer == answer
+    if answer.startswith("7 May"):
+        assert "12 March 2024" in prepared.context[0][1]
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [
+        ("How many kg of bran came from lot M-102?", "bran (kg)"),
+        ("How many kg of flour came from lot M-102?", "flour (kg)"),
+        ("What is the price of a 25 kg sack of the rye?", "25 kg sack (EUR)"),
+    ],
+)
+def test_the_column_that_is_asked_for(question: str, column: str, context: ToolContext) -> None:
+    best = asyncio.run(read_tables(question, context))[0]
+    assert column in (best.arguments.get("column") or best.arguments["query"])
+    assert not best.arguments.get("and_column")
+
+
+KEGS = """SELECT sum("kegs") FROM "sales" WHERE "grain" IN (SELECT "grain" FROM "lots" WHERE "lot" = 'M-102')"""
+
+
+def test_kegs_are_no_kg(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meant(*_: Any) -> Parsed:
+        return Parsed(KEGS, "kegs", "", 0.9)
+
+    monkeypatch.setattr("pointwork.agents.tabling.parsed", meant)
+    best = asyncio.run(read_tables("How many kg of bran came from lot M-102?", context))[0]
+    assert best.arguments.get("column") == "bran (kg)"
+    best = asyncio.run(read_tables("How many sacks of bran came from lot M-102?", context))[0]
+    assert best.arguments.get("query") == KEGS  # no unit is asked for: what is sure counts
+
+
+def test_no_kg_are_which_grain(context: ToolContext) -> None:
+    found = asyncio.run(read_tables("Which flour may Sunniva use up?", context))
+    assert all(reading.arguments.get("column") != "flour (kg)" for reading in found)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many minutes before closing is last bread sold?",  # not from the Priory Inn's sales
+        "On which date does the order for the sacks go out?",  # not when a lot was ground
+    ],
+)
+def test_what_a_page_says_is_not_asked_of_a_table(question: str, context: ToolContext) -> None:
+    assert asyncio.run(fits_files(question, context)) > asyncio.run(fits_tables(question, context))
+
+
+def test_a_formula_is_no_word_problem(context: ToolContext) -> None:
+    known = asyncio.run(prepare_calculator("(22 - 15 km) * 90 pence / 100", context))
+    assert known.call == ("calculate", {"expression": "(22 - 15) * 90 / 100"})
+    assert asyncio.run(prepare_calculator("(22 - 15 km) * 9 kg / 100", context)).call is None
