@@ -26,14 +26,13 @@ from pointwork.agents.prompts import (
 from pointwork.agents.querier import queried
 from pointwork.agents.reader import read
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.finishing import finishing
-from pointwork.agents.readings.wanting import COUNTED, QUANTITY, asks_fact, wanted
+from pointwork.agents.readings.finishing import finishing, in_form
+from pointwork.agents.readings.wanting import QUANTITY, asks_fact
 from pointwork.agents.spec import FITTING, Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
 from pointwork.errors import AgentError
 from pointwork.models import ChatRequest, Message
-from pointwork.numerals import in_figures
 from pointwork.tools import Tool, ToolResult, builtin_tools
 from pointwork.tools.spec import call_tokens
 from pointwork.tools.tables import NOTHING
@@ -114,10 +113,10 @@ def _by_heart(job: Job, prepared: Prepared) -> bool:
 async def _in_asked_form(job: Job, attempt: Attempt) -> None:
     """A quantity found in another unit than the question asks for is converted, a date becomes its weekday.
 
-    A number in words is given in figures.
+    What was read is put into the form that is asked for (``in_form``).
     """
-    if not attempt.calls and len(attempt.text) <= SHORT_RESULT and wanted(job.text).kind in COUNTED:
-        attempt.text = in_figures(attempt.text)
+    if not attempt.calls and len(attempt.text) <= SHORT_RESULT:
+        attempt.text = in_form(job.text, attempt.text, [text for _, text in attempt.evidence])
     call = finishing(job.text, attempt.text, [text for _, text in attempt.evidence])
     if call is None:
         return

@@ -42,7 +42,9 @@ _COMPUTES = re.compile(
     re.IGNORECASE,
 )
 _REMEMBERS = re.compile(
-    r"\b(?:remember|recall|earlier|previous(?:ly)?|last time|before|again|"
+    # ("three days before the feast" looks back to nothing)
+    r"\b(?:remember|recall|last time|previously|(?:earlier|before|again)(?=\W*$)|"
+    r"(?:earlier|previous)\s+(?:answers?|questions?|runs?|tasks?|results?|conversations?|talks?)|"
     r"(?:did|have|had) (?:i|we) (?:say|said|tell|told|ask|asked)|"
     r"(?:i|we) (?:said|told|asked|mentioned)|my (?:name|favou?rite))\b",
     re.IGNORECASE,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
+from pointwork.agents.readings.finishing import with_year
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.telling import numbered, told
 from pointwork.agents.readings.wanting import Wanted, wanted
@@ -28,6 +29,9 @@ SPEAKS = 0.5
 
 # The same of what may be said in another unit than is asked for, which was rarely seen in training.
 CONVERTED = 0.15
+
+# A sentence that fits this well can hold all that is asked: then it counts how sure the answer in it is.
+SAYS_IT = 1.25
 
 # How well files fit where a sentence says in so many words who it is.
 TOLD = 0.98
@@ -78,7 +82,11 @@ async def fits_files(text: str, context: ToolContext) -> float:
     found = await sentences_about(text, context)
     if told(text, found):
         return TOLD
-    return min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
+    fit = min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
+    if context.root is None or not found or found[0].score < SAYS_IT:
+        return fit
+    said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
+    return max(fit, 0.5 + 0.45 * said.sure) if said.answer and said.firm else fit
 
 
 async def absent(text: str, context: ToolContext) -> float:
@@ -99,12 +107,14 @@ class Quoted(NamedTuple):
         pieces: what may be the answer, best first.
         said: whether any sentence says it.
         firm: the answer is that piece of its sentence more likely than not, or was read by rule.
+        sure: how likely it is, where it was not read by rule.
     """
 
     answer: str
     pieces: list[spans.Span]
     said: bool
     firm: bool = False
+    sure: float = 0.0
 
 
 def quoted(
@@ -154,7 +164,7 @@ def quoted(
     answer = sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text
     if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
         return Quoted("", pieces, False)
-    return Quoted(answer, pieces, True, firm)
+    return Quoted(answer, pieces, True, firm, extract.sure)
 
 
 # Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.
@@ -219,7 +229,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
         return Prepared(fit=0.0)
     nowhere = await absent(text, context)
     idf = partial(passages.idf, context.root.resolve())
-    answer, pieces, said, firm = await asyncio.to_thread(quoted, text, found, idf, nowhere)
+    answer, pieces, said, firm, _ = await asyncio.to_thread(quoted, text, found, idf, nowhere)
     dated = _dated(text, answer, pieces)
     pages = () if answer and firm else _to_read(text, found)
     shown: dict[str, str] = {}
@@ -247,27 +257,15 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     )
 
 
-_HALF_A_YEAR = 6
-
-
 def _dated(question: str, answer: str, pieces: Sequence[spans.Span]) -> tuple[str, str] | None:
-    """A day said without a year, with that of its page, and what says so: "6 July", in minutes of March 2024.
-
-    What would lie more than half a year back is of the next year. None where no day is asked for, or it has a year,
-    or the page bears none, or two.
-    """
-    said = Question(answer).dates if wanted(question).kind in ("date", "when") and pieces else ()
-    if len(said) != 1 or said[0].year or not (said[0].day and said[0].month):
+    """A day said without a year, with that of its page (``with_year``), and what says so."""
+    if not pieces:
         return None
     sentence = next((piece.sentence for piece in pieces if piece.text == answer), pieces[0].sentence)
     passage = sentence.passage
     around = f"{passage.heading} . {re.sub(r'[^A-Za-z0-9-]+', ' ', passage.path)} . {passage.text}"
-    borne = [date for date in Question(around).dates if date.year]
-    if len({date.year for date in borne}) != 1:
-        return None
-    month = next((date.month for date in borne if date.month), said[0].month)
-    year = borne[0].year + (said[0].month < month - _HALF_A_YEAR)
-    return f"{answer} {year}", f"{sentence.text} ({around[borne[0].start : borne[0].end]})"
+    found = with_year(question, answer, around)
+    return (found[0], f"{sentence.text} ({found[1]})") if found is not None else None
 
 
 async def besides(

@@ -26,7 +26,8 @@ GAINED = 0.1
 # A query that is so likely to the parser counts before all readings of the words. On 14 folders that neither had
 # seen they differ in 99 questions: the parser is right in 58, the words in 15 (docs/readings.md).
 MEANT = 0.2
-# What accounts for all words counts before it where it is less likely than this, or leaves a name out.
+# What accounts for all words counts before it where it is less likely than this; what accounts for most of them,
+# where it leaves a name out.
 ALL, LIKELY = 0.85, 0.5
 # Where the parser knows no query that is this likely, 2 of 31 readings of the words were right: they count half.
 DOUBTED, DOUBT = 0.1, 0.5
@@ -73,6 +74,7 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
 
 # A whole column, and how one is asked for.
 _COLUMN = re.compile(r'SELECT "(?:[^"]|"")+" FROM "(?:[^"]|"")+"')
+_SAYS_BACK = re.compile(r'SELECT ("(?:[^"]|"")+") FROM "(?:[^"]|"")+" WHERE \1 = ')
 _SEVERAL = re.compile(r"\b(?:list|all|every|each|are|were|do|have|had|name)\b", re.IGNORECASE)
 
 
@@ -88,7 +90,12 @@ def _meant(text: str, root: Path, known: Sequence[TableInfo]) -> Parsed | None:
     if files and any(table.source.kind == "page" for table in likely):
         looked.append(parsed(text, root, [table for _, table in ranked(text, files)[:PARSED]]))
     listed = _SEVERAL.search(text) is not None
-    fitting = [one for one in looked if one is not None and (listed or not _COLUMN.fullmatch(one.sql))]
+    fitting = [
+        one
+        for one in looked
+        # a whole column for one thing, or what is asked said back, is no answer
+        if one is not None and (listed or not _COLUMN.fullmatch(one.sql)) and not _SAYS_BACK.match(one.sql)
+    ]
     return max(fitting, key=lambda one: one.chance, default=None)
 
 
@@ -109,13 +116,15 @@ def _weighed(text: str, found: list[Reading], meant: Parsed | None) -> list[Read
 def _says_more(reading: Reading, meant: Parsed) -> bool:
     """Whether the words bind a number or a date that the query leaves out, or are nearly sure of another table.
 
-    Where they account for all that is asked, also a name that it leaves out, and all where it is not likely.
+    Where they account for most that is asked, also a name that it leaves out; for all of it, where it is not likely.
     """
     if reading.score >= FIRM and f'"{reading.arguments.get("table", "")}"' not in meant.sql:
         return True
-    if reading.score >= ALL and not _agrees(reading, meant):
+    if reading.score >= FIRM and not _agrees(reading, meant):
         named = (value.lower().replace("'", "''") for value in _values(reading))
-        return meant.chance < LIKELY or any(value not in meant.sql.lower() for value in named)
+        left_out = any(value not in meant.sql.lower() for value in named)
+        if left_out or (reading.score >= ALL and meant.chance < LIKELY):
+            return True
     return any(re.search(r"\d", value) and value not in meant.sql for value in _values(reading))
 
 

@@ -108,9 +108,11 @@ def extract(
     best = described[int(order[0])]
     standing = standings(question, best.features, [one.place for one in described], scores, absent)
     texts: dict[str, Span] = {}
+    asked = set(tokenize(question, stop=False))
     for k in order:
         one = described[int(k)]
-        if text := spans.clean(one.text):
+        text = spans.clean(one.text)
+        if text and not _said_already(text, asked):
             texts.setdefault(text, Span(text, float(scores[k]), found[one.place]))
         if len(texts) == KEPT:
             break
@@ -118,6 +120,12 @@ def extract(
         return None
     said, sure = (1 / (1 + np.exp(-head.logits(standing)[0])) for head in (weights.said, weights.sure))
     return Extract(tuple(texts.values()), float(said), float(sure))
+
+
+def _said_already(text: str, asked: set[str]) -> bool:
+    """Whether a piece is made of words of the question: it asks for something else."""
+    words = tokenize(text)
+    return bool(words) and set(words) <= asked
 
 
 def standings(question: str, chosen: Features, places: Sequence[int], scores: Array, absent: float) -> Features:

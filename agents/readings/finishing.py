@@ -6,7 +6,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from pointwork.agents.readings import Reading, lexicon, moments
 from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.wanting import COUNTED, wanted
 from pointwork.errors import ToolError
+from pointwork.numerals import in_figures
 from pointwork.tools import dates
 
 
@@ -192,3 +194,43 @@ def _date_in(answer: str) -> str:
     except ToolError:
         return ""
     return written
+
+
+_HALF_A_YEAR = 6  # months
+
+
+def with_year(question: str, answer: str, page: str) -> tuple[str, str] | None:
+    """A day said without a year with that of its page, and the date there: "6 July", in minutes of March 2024.
+
+    What would lie more than half a year back is of the next year. None where no day is asked for, or it has a year,
+    or the page bears none, or two.
+    """
+    said = Question(answer).dates if len(answer) <= 40 and wanted(question).kind in ("date", "when") else ()
+    if len(said) != 1 or said[0].year or not (said[0].day and said[0].month):
+        return None
+    borne = [date for date in Question(page).dates if date.year]
+    if len({date.year for date in borne}) != 1:
+        return None
+    month = next((date.month for date in borne if date.month), said[0].month)
+    year = borne[0].year + (said[0].month < month - _HALF_A_YEAR)
+    return f"{answer} {year}", page[borne[0].start : borne[0].end]
+
+
+_WEEKDAYS = re.compile(r"(?:on\s+)?((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s", re.IGNORECASE)
+
+
+def in_form(question: str, answer: str, seen: Sequence[str]) -> str:
+    """An answer as it was read, in the form that is asked for: figures, a weekday, a day with its year.
+
+    Args:
+        question: what was asked.
+        answer: words of a page.
+        seen: what was read.
+    """
+    kind = wanted(question).kind
+    if kind in COUNTED:
+        return in_figures(answer)
+    if kind == "weekday" and (days := _WEEKDAYS.fullmatch(answer.strip())):
+        return days[1]
+    dated = with_year(question, answer, " . ".join(seen))
+    return answer if dated is None else dated[0]

@@ -191,7 +191,7 @@ class Question:
         spans = [(d.start, d.end) for d in self.dates] + [(c.start, c.end) for c in self.comparisons]
         return [
             (m[0].replace(",", ""), m.start(), m.end())
-            for m in re.finditer(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", self.text)
+            for m in re.finditer(r"(?<![\w.])(?<![A-Za-z]-)\d[\d,]*(?:\.\d+)?(?!\w)", self.text)
             if not any(a <= m.start() < b for a, b in spans)
         ]
 
@@ -201,7 +201,10 @@ class Question:
         if re.search(r"\b(?:after|later than|following)(?: the(?: year)?| year)?$", before):
             return ">"
         if re.search(
-            r"\b(?:since|from|starting(?: from)?)(?: the)?(?: (?:start|beginning) of)?(?: the)?(?: year)?$", before
+            # ("in the week starting 3 March" it is that one)
+            r"\b(?:since|from|(?<!week )(?<!month )(?<!term )starting(?: from)?)(?: the)?"
+            r"(?: (?:start|beginning) of)?(?: the)?(?: year)?$",
+            before,
         ):
             return ">="
         if re.search(r"\b(?:before|earlier than|prior to)(?: the(?: year)?| year)?$", before):

@@ -84,7 +84,9 @@ def sentences(passage: Passage) -> list[Sentence]:
     return made
 
 
-_PRONOUN_FIRST = re.compile(r"(?:[^\W\d_][^.:;]{0,60}:\s+|[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their)\b")
+_PRONOUN_FIRST = re.compile(
+    r"(?:[^\W\d_][^.:;]{0,60}:\s+|[A-Z]\w+\.\s+)?(?:He|She|It|They|His|Her|Its|Their|There)\b"
+)
 
 
 def _lines(passage: Passage) -> list[Sentence]:

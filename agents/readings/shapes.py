@@ -23,6 +23,7 @@ _OF_A_KIND = re.compile(
 # Units that rows may stand for.
 _COUNTED = lexicon.stems("day date night week month year hour")
 _ASKS_VALUE = re.compile(r"\W*(?:how|what\s+(?:is|was|are|were))\b", re.IGNORECASE)
+_PART = 0.6, 0.8  # what words count that are part of a value
 _LISTS = re.compile(
     r"\W*(?:please\s+)?(?:(?:name|list|show|give)\b(?:\s+me)?|(?:the\s+)?names?\s+of|all\b|every\w*\b|things?\b|anything\b)",
     re.IGNORECASE,
@@ -227,7 +228,9 @@ def _any_date(view: View, asked: Column) -> bool:
     rows = any(
         view.info.column(column).distinct == view.info.rows for column, op, _ in view.conditions if op == "="
     )
-    return not rows and not _named(view, asked) and not set(name_stems(asked.name)) & lexicon.DATED
+    # of "the rabbit day" a row about vaccinating rabbits is none
+    part = any(_PART[0] < weight < _PART[1] for weight in view.explained.values())
+    return (not rows or part) and not _named(view, asked) and not set(name_stems(asked.name)) & lexicon.DATED
 
 
 def _named(view: View, column: Column) -> bool:
@@ -257,8 +260,11 @@ def _lookup(view: View) -> Shape | None:
         if asked is not None and asked.kind == "text" and not view.links[asked.name]:
             return None
     kind = _OF_A_KIND.match(view.question.text)
-    if kind is not None and not any(
-        lexicon.stems(kind["kind"] or kind["of"]) & set(name_stems(c.name)) for c in view.info.columns
+    # (what rows are called, their name, needs no column of that name)
+    if (
+        kind is not None
+        and (kind["of"] or "").lower() != "name"
+        and not any(lexicon.stems(kind["kind"] or kind["of"]) & set(name_stems(c.name)) for c in view.info.columns)
     ):
         if asked is not None and not _named(view, asked) and not _explained(view, kind["of"] or ""):
             return None

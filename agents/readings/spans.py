@@ -195,7 +195,8 @@ def pieces_of(want: Wanted, text: str) -> list[Piece]:
     if want.kind == "age":  # "three months" of notice are nobody's age
         return quantities_of(text, replace(want, kind="duration")) if _AGED.search(text) else []
     if want.kind == "phrase" and not want.noun & _DATED:
-        return [piece for piece in _phrases(text) if not _DATE_ALONE.fullmatch(clean(piece[0]))]
+        pieces = [piece for piece in _phrases(text) if not _DATE_ALONE.fullmatch(clean(piece[0]))]
+        return [piece for piece in pieces if not _CLOCK.fullmatch(clean(piece[0]))]
     if want.kind == "number":
         return numbers_of(text, want.noun)
     return _KINDS.get(want.kind, _phrases)(text)
@@ -274,8 +275,12 @@ def _constant(match: re.Match[str], want: Wanted) -> list[Piece]:
     return [(shown, match.start("value"), match.end("value"), fit)]
 
 
+_PERIODS = ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
+
+
 def _spelled_unit(name: str) -> str:
-    last = re.split(r"[_.-]", name.lower())[-1]
+    parts = re.split(r"[_.-]", name.lower())
+    last = next((part for part in parts if part in _PERIODS), parts[-1]) if "per" not in parts else ""
     return {"kmh": "km/h", "s": "seconds", "ms": "milliseconds", "min": "minutes", "m": "metres", "c": "degC"}.get(
         last, last
     )

@@ -67,7 +67,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "money",
         r"\b(?:how much (?:does|do|did|is|are|was|were|will|would|must|money)|what (?:does|do|"
         r"did).*cost|price|fee|fare|"
-        rf"charged?|bill|cost|rent|fine|pay|cheapest|dearest|most expensive|least expensive|"
+        rf"charged?|bill|cost|rent|fine|pay|paid|cheapest|dearest|most expensive|least expensive|"
         rf"surcharge|deposit|premium|tariff|toll|wages?|salary)\b|\b{MONEY}\b",
     ),
     ("quantity", rf"\bhow (?:{lexicon.SIZES})\b"),
@@ -142,6 +142,8 @@ def wanted(question: str) -> Wanted:
     if moments.WEEKDAY.search(question):
         return Wanted("weekday")
     asked = moments.asked_unit(question)
+    if asked is None and _COUNTS.search(question):
+        return Wanted("number", None, noun)
     for kind, pattern in _COMPILED:
         if kind in ("money", "quantity") and asked is not None:
             return Wanted("quantity", asked[1], noun)
@@ -150,6 +152,9 @@ def wanted(question: str) -> Wanted:
             return Wanted(kind, unit, noun, _several(question.lower()))
     return Wanted("phrase", None, noun, _several(question.lower()))
 
+
+# "In how many instalments will he pay?" asks for no money.
+_COUNTS = re.compile(rf"\bhow\s+many\b(?!\s+(?:%|per\s*cents?\b|{MONEY}\b))", re.IGNORECASE)
 
 # The question's word for a size → a unit that the answer is compatible with.
 _DIMENSIONS = (

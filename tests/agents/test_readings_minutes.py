@@ -2,20 +2,23 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pointwork.agents.parsing.parser import Parsed
-from pointwork.agents.preparing import fits_tables, prepare_calculator, read_tables
+from pointwork.agents.preparing import fits_recall, fits_tables, prepare_calculator, read_tables
 from pointwork.agents.quoting import fits_files, prepare_files
+from pointwork.agents.readings.finishing import in_form
+from pointwork.agents.readings.question import Question
 from pointwork.tools import ToolContext
 
 MINUTES = """# Meeting of the mill, Tuesday 12 March 2024
 
 **1. Milling.** Of lot M-106 forty-five kilos were spoilt when a hatch had been left open. Lot M-112 is dry.
 
-**2. Staff.** Sunniva goes on the millers' course. It starts on 7 May, lasts six weeks and costs 480 euros.
+**2. Staff.** Sunniva goes on the stone-dressing course. It starts on 7 May, lasts six weeks and costs 480 euros.
 
 **3. Sacks.** Callum wants six boxes of new sacks before Easter. On any order of 20 they take eight per cent off.
 
@@ -32,6 +35,17 @@ B5 = 2000
 [bin_temperature_c]
 B1 = 19.0
 B5 = 10.5
+"""
+HOUSE = """# The house
+
+Rufus Hallam pays what he owes in five equal instalments. At noon the sifter stopped answering.
+
+Each sack carried at night is paid at 35 cents. The rabbits' day is set for 10 May 2024.
+"""
+HERD = """animal,kind,breed,owner,used for,vaccinated until
+Fjord,horse,Dole,Torvald Lund,carting,2024-08-31
+Zuma,dog,Boerboel,Torvald Lund,guarding,2024-09-30
+Tom,cat,Manx,Ada Moor,catching rabbits,2024-05-31
 """
 LOTS = """lot,grain,ground on,miller,flour (kg),bran (kg)
 M-101,rye,2024-01-08,Sunniva Moor,1150,210
@@ -52,6 +66,8 @@ S2,Corn Hall,spelt,2,09:40,09:55
 def context(tmp_path: Path) -> ToolContext:
     for name, text in (("minutes_2024-03-12.md", MINUTES), ("mill.toml", SETTINGS), ("lots.csv", LOTS)):
         (tmp_path / name).write_text(text)
+    (tmp_path / "house.md").write_text(HOUSE)
+    (tmp_path / "herd.csv").write_text(HERD)
     (tmp_path / "notice.txt").write_text(NOTICE)
     (tmp_path / "prices.csv").write_text(PRICES)
     (tmp_path / "sales.csv").write_text(SALES)
@@ -61,13 +77,14 @@ def context(tmp_path: Path) -> ToolContext:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("On which date does the millers' course start?", "7 May 2024"),  # "it", behind a lead
+        ("On which date does the stone-dressing course start?", "7 May 2024"),  # "it", behind a lead
         ("On which date is the frost fair?", "9 January 2024"),
         ("On which date is the millers' dance?", "3 February 2024"),  # said in November
         ("Of which lot were kilos spoilt because a hatch had been left open?", "M-106"),
         ("How many boxes of new sacks does Callum want?", "six"),
         ("How many per cent do they take off an order of 20?", "eight per cent"),
         ("What is the capacity of B5 in kg?", "2000"),
+        ("In how many equal instalments does Rufus Hallam pay?", "five"),  # no money is asked for
     ],
 )
 def test_what_the_pages_say(question: str, answer: str, context: ToolContext) -> None:
@@ -125,3 +142,78 @@ def test_a_formula_is_no_word_problem(context: ToolContext) -> None:
     known = asyncio.run(prepare_calculator("(22 - 15 km) * 90 pence / 100", context))
     assert known.call == ("calculate", {"expression": "(22 - 15) * 90 / 100"})
     assert asyncio.run(prepare_calculator("(22 - 15 km) * 9 kg / 100", context)).call is None
+
+
+def test_what_was_asked_is_not_said_back(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meant(*_: Any) -> Parsed:
+        return Parsed('SELECT "owner" FROM "herd" WHERE "owner" = \'Ada Moor\'', "owner", "", 0.9)
+
+    monkeypatch.setattr("pointwork.agents.tabling.parsed", meant)
+    best = asyncio.run(read_tables("Of which animal is Ada Moor the owner?", context))[0]
+    assert (best.arguments.get("column"), best.arguments.get("where_value")) == ("animal", "Ada Moor")
+
+
+def test_the_name_of_what_has_no_such_column(context: ToolContext) -> None:
+    found = asyncio.run(read_tables("What is the name of Torvald Lund's horse?", context))
+    assert [one for one in found if one.arguments.get("column") == "animal" and "horse" in one.arguments.values()]
+
+
+def test_a_number_in_a_name_is_no_condition() -> None:
+    assert Question("How many bags were filled in run S-7.0?").numbers == []
+    assert [value for value, _, _ in Question("How many bags hold -7.5 kg, or 12?").numbers] == ["7.5", "12"]
+
+
+def test_a_week_that_starts_on_a_day_is_that_one(tmp_path: Path) -> None:
+    (tmp_path / "rota.csv").write_text("week starting,calls\n2025-02-10,5\n2025-02-17,3\n")
+    question = "How many calls were there in the week starting 2025-02-10?"
+    best = asyncio.run(read_tables(question, ToolContext(root=tmp_path)))[0]
+    assert best.arguments.get("where_op") == "="
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "formed"),
+    [
+        ("How many boxes does she want?", "six", "6"),
+        ("How long is the wait?", "two and a half hours", "2.5 hours"),
+        ("On which weekday is she off?", "Wednesdays", "Wednesday"),
+        ("Until which date can she say yes?", "30 May", "30 May 2025"),
+        ("When is the feast?", "in the spring", "in the spring"),
+        ("Who has six boxes?", "the six", "the six"),
+    ],
+)
+def test_what_was_read_is_put_into_form(question: str, answer: str, formed: str) -> None:
+    assert in_form(question, answer, ["Company meeting, 11 March 2025. She has until 30 May."]) == formed
+
+
+def test_files_fit_as_well_as_they_say_it(context: ToolContext) -> None:
+    said = asyncio.run(fits_files("How much is paid for each sack carried at night?", context))
+    assert said > asyncio.run(fits_tables("How much is paid for each sack carried at night?", context))
+    assert said > 0.8
+
+
+def test_a_part_of_a_value_dates_nothing(context: ToolContext) -> None:
+    found = asyncio.run(read_tables("When is the rabbits' day?", context))
+    assert all(one.arguments.get("column") != "vaccinated until" for one in found)
+
+
+def test_what_is_asked_for_is_no_word_of_the_question(context: ToolContext) -> None:
+    prepared = asyncio.run(prepare_files("Which machine stopped answering at noon?", context))
+    assert "sifter" in prepared.choices[0]
+    assert "answering" not in prepared.choices
+
+
+@pytest.mark.parametrize(
+    ("question", "back"),
+    [
+        ("What did I ask you before?", True),
+        ("What was the earlier answer?", True),
+        ("How many days before a feast is the letter sent?", False),
+        ("When was the mill working again on 3 May?", False),
+    ],
+)
+def test_what_looks_back_to_earlier_talk(question: str, back: bool) -> None:
+    memory = SimpleNamespace(
+        recall=lambda text, k, thread: SimpleNamespace(items=[SimpleNamespace(id="m1", text=text)])
+    )
+    fit = asyncio.run(fits_recall(question, ToolContext(memory=cast(Any, memory))))
+    assert (fit > 0.4) == back
