@@ -10,9 +10,10 @@ from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.finishing import with_year
+from pointwork.agents.readings.names import names
 from pointwork.agents.readings.question import Question
-from pointwork.agents.readings.telling import numbered, told
-from pointwork.agents.readings.wanting import Wanted, wanted
+from pointwork.agents.readings.telling import named, told
+from pointwork.agents.readings.wanting import Wanted, asking, wanted
 from pointwork.agents.spec import FITTING, Prepared
 from pointwork.errors import ToolError
 from pointwork.text import tokenize
@@ -31,7 +32,7 @@ SPEAKS = 0.5
 CONVERTED = 0.15
 
 # A sentence that fits this well can hold all that is asked: then it counts how sure the answer in it is.
-SAYS_IT = 1.25
+SAYS_IT, SAID_BEST = 1.25, 0.94
 
 # How well files fit where a sentence says in so many words who it is.
 TOLD = 0.98
@@ -86,7 +87,7 @@ async def fits_files(text: str, context: ToolContext) -> float:
     if context.root is None or not found or found[0].score < SAYS_IT:
         return fit
     said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
-    return max(fit, 0.5 + 0.45 * said.sure) if said.answer and said.firm else fit
+    return max(fit, min(SAID_BEST, 0.5 + 0.5 * said.sure)) if said.answer and said.firm else fit
 
 
 async def absent(text: str, context: ToolContext) -> float:
@@ -134,12 +135,13 @@ def quoted(
         return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
     if who := told(question, found):
         return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
-    if want.kind == "phrase" and found[0].score >= FITTING and (number := numbered(question, found[0])):
-        return Quoted(number, [spans.Span(number, 1.0, found[0])], True, firm=True)
+    if want.kind == "phrase" and found[0].score >= FITTING and (thing := named(question, found[0])):
+        return Quoted(thing, [spans.Span(thing, 1.0, found[0])], True, firm=True)
     if want.kind in _NAMED:  # hook 9 is not hook 5
         found = [sentence for sentence in found if _numbered(question, sentence)]
         if not found:
             return Quoted("", [], False)
+    found = _of_the_named(question, want, found)
     pieces = spans.candidates(question, want, found, RATED)
     strict = want.kind in spans.STRICT
     if not pieces and strict:  # no amount of money anywhere: nothing says what it costs
@@ -203,6 +205,24 @@ def _numbered(question: str, sentence: sentences.Sentence) -> bool:
 
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)?(?![\w])")
+
+
+def _of_the_named(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> Sequence[sentences.Sentence]:
+    """The sentences that speak of whom a question names, if one of them can answer it: else all.
+
+    Of two estimates in a page the one for Old Tom is meant, not that for Zuma.
+    """
+    asked = [set(tokenize(name[0])) for name in names(asking(question))]
+    if not asked or (want.kind not in spans.STRICT and want.kind != "number"):
+        return found
+    of = [one for one in found if all(name & sentences.stems_of(_beside(one)) for name in asked)]
+    return of if of and spans.candidates(question, want, of, 1) else found
+
+
+def _beside(sentence: sentences.Sentence) -> str:
+    """A sentence with what it stands below and behind."""
+    passage = sentence.passage
+    return f"{sentence.before} {sentence.subject} {sentence.text} {passage.heading} {passage.path}"
 
 
 def _several(want: Wanted, pieces: Sequence[spans.Span]) -> str:

@@ -116,7 +116,7 @@ def _weighed(text: str, found: list[Reading], meant: Parsed | None) -> list[Read
 def _says_more(reading: Reading, meant: Parsed) -> bool:
     """Whether the words bind a number or a date that the query leaves out, or are nearly sure of another table.
 
-    Where they account for most that is asked, also a name that it leaves out; for all of it, where it is not likely.
+    Where they account for most that is asked, also a name that it leaves out; for all, where it is not likely.
     """
     if reading.score >= FIRM and f'"{reading.arguments.get("table", "")}"' not in meant.sql:
         return True

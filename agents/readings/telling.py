@@ -64,22 +64,28 @@ def told(question: str, found: Sequence[Sentence]) -> Told | None:
     return said[0] if len({one.name for one in said}) == 1 else None
 
 
-def numbered(question: str, best: Sentence) -> str:
-    """The number of the thing that is asked for, where the sentence that fits best names one alone.
+def named(question: str, best: Sentence) -> str:
+    """The thing that is asked for by its kind, where the sentence that fits best says it, or its number, outright.
 
-    "Which batch was lost?", of "Of batch G-106 forty litres were lost": G-106. Empty if none is named, or several.
+    "Which batch was lost?", of "Of batch G-106 forty litres were lost": G-106. "Which instrument does he play?", of
+    "His instrument is the cello, which he plays in an orchestra": cello. Empty if none is named, or several.
     """
     asked = _WHICH.search(question[:MAX_CHARACTERS])
     if asked is None:
         return ""
-    found = re.findall(
-        rf"\b{re.escape(asked['noun'])}\s+((?:no\.?\s+)?(?=[\w-]{{0,8}}\d)[A-Z]{{0,4}}[\w-]{{1,12}})\b",
-        best.text,
-        re.I,
-    )
+    noun = re.escape(asked["noun"])
+    stated = re.findall(rf"\b{_WHOSE}\s+{noun}\s+(?:is|was)\s+(?:the\s+|an?\s+)?({_PLAIN})", best.text, re.I)
+    if len(stated) == 1 and not set(tokenize(stated[0])) <= set(tokenize(question)):
+        return stated[0]
+    number = rf"\b{noun}\s+((?:no\.?\s+)?(?=[\w-]{{0,8}}\d)[A-Z]{{0,4}}[\w-]{{1,12}})\b"
+    found = re.findall(number, best.text, re.I)
     return found[0] if len(set(found)) == 1 and found[0] not in question else ""
 
 
+_WHOSE = r"(?:his|her|its|their|the|our|my)"
+_LINKS = r"(?:which|who|that|and|but|for|in|on|at)\b"
+# A few words up to the end of their clause.
+_PLAIN = rf"[\w'’-]+(?:\s+(?!{_LINKS})[\w'’-]+){{0,3}}(?=\s*(?:[,.;:(]|$)|\s+{_LINKS})"
 _WHICH = re.compile(r"\b(?:which|what)\s+(?P<noun>[a-z]{3,20})\b", re.IGNORECASE)
 
 

@@ -40,6 +40,10 @@ HOUSE = """# The house
 
 Rufus Hallam pays what he owes in five equal instalments. At noon the sifter stopped answering.
 
+Idris will mend Zuma's hip on 3 April 2024. The estimate for it is £2,860, and she is to stay.
+
+Priya has booked Old Tom in for 25 March 2024, and she has estimated £285.
+
 Each sack carried at night is paid at 35 cents. The rabbits' day is set for 10 May 2024.
 """
 HERD = """animal,kind,breed,owner,used for,vaccinated until
@@ -84,6 +88,8 @@ def context(tmp_path: Path) -> ToolContext:
         ("How many boxes of new sacks does Callum want?", "six"),
         ("How many per cent do they take off an order of 20?", "eight per cent"),
         ("What is the capacity of B5 in kg?", "2000"),
+        ("How much is the estimate for Old Tom?", "£285"),
+        ("How much is the estimate for Zuma?", "£2,860"),
         ("In how many equal instalments does Rufus Hallam pay?", "five"),  # no money is asked for
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from pointwork.agents.readings.sentences import Sentence
-from pointwork.agents.readings.telling import numbered, told
+from pointwork.agents.readings.telling import named, told
 from pointwork.tools.passages import Passage
 
 
@@ -61,15 +61,18 @@ def test_two_that_say_different_things_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "number"),
+    ("question", "text", "thing"),
     [
         ("Of which batch was beer lost?", "Of batch G-106 forty litres were lost.", "G-106"),
         ("What locker holds the flags?", "The flags are in locker 12.", "12"),
         ("Which batch was lost?", "Batch G-106 was lost, and batch G-107 was not.", ""),
         ("Which batch was lost after batch G-106?", "Batch G-106 was the last to be lost.", ""),
         ("Which batch was lost?", "The batch was lost.", ""),
+        ("Which instrument does Bo play?", "His instrument is the cello, which he plays at home.", "cello"),
+        ("Which colour has the gate?", "Its colour is dark green for the summer.", "dark green"),
+        ("Which colour has the green gate?", "Its colour is green.", ""),
         ("Who lost batch G-106?", "Batch G-106 was lost.", ""),
     ],
 )
-def test_a_thing_that_has_a_number(question: str, text: str, number: str) -> None:
-    assert numbered(question, Sentence(text, "file:a.md", Passage("a.md", 1, 1, "", text))) == number
+def test_a_thing_by_its_kind(question: str, text: str, thing: str) -> None:
+    assert named(question, Sentence(text, "file:a.md", Passage("a.md", 1, 1, "", text))) == thing
