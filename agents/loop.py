@@ -115,9 +115,11 @@ async def _in_asked_form(job: Job, attempt: Attempt) -> None:
 
     What was read is put into the form that is asked for (``in_form``).
     """
+    seen = [text for _, text in attempt.evidence]
+    call = finishing(job.text, attempt.text, seen)  # which looks for the words as they stand there
     if not attempt.calls and len(attempt.text) <= SHORT_RESULT:
-        attempt.text = in_form(job.text, attempt.text, [text for _, text in attempt.evidence])
-    call = finishing(job.text, attempt.text, [text for _, text in attempt.evidence])
+        attempt.text = in_form(job.text, attempt.text, seen)
+    call = call or finishing(job.text, attempt.text, seen)
     if call is None:
         return
     tool = builtin_tools()[call.tool]

@@ -169,11 +169,17 @@ def _dated(text: str, found: _Found) -> Reading | None:
         backwards = not found.days and not _GAP.match(text)  # at night the later hour can be the smaller one
         first, second = (moments[1], moments[0]) if backwards else _in_order(moments)
         return _call("difference", first, second)
-    if len(moments) == 1 and found.periods:
+    if len(moments) == 1 and found.periods and (not _TODAY.fullmatch(moments[0]) or _SHIFTS.search(text)):
         return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
     if len(found.days) == 1 and WEEKDAY.search(text):
         return _call("weekday", found.days[0], score=score)
     return None
+
+
+# "She did six hours today. What do we owe her?" asks for no day.
+_SHIFTS = re.compile(
+    r"\b(?:when|date|day|weekday|time|from|after|before|until|since|ago|later|earlier|plus|minus|in)\b|[-+]", re.I
+)
 
 
 def _in_order(moments: list[str]) -> tuple[str, str]:
