@@ -15,7 +15,7 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.decomposer import Decomposed, decompose
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan
-from pointwork.agents.planner import AGAIN, BETTER, QUERIED, SPLIT, Planner
+from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion, weights
@@ -187,9 +187,16 @@ def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp
 
 
 def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:
-    assert _plan(tmp_path, fit=0.5, whole=0.5)[0].author != "decomposer"
-    assert _plan(tmp_path, fit=0.5 + 0.6 * BETTER, whole=0.5)[0].author != "decomposer"
-    assert _plan(tmp_path, fit=0.5 + 1.4 * BETTER, whole=0.5)[0].author == "decomposer"
+    less = (SPLIT + LIKELY) / 2
+    assert _plan(tmp_path, fit=0.5, whole=0.5, sure=less)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 0.6 * BETTER, whole=0.5, sure=less)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 1.4 * BETTER, whole=0.5, sure=less)[0].author == "decomposer"
+
+
+def test_likely_steps_are_the_plan_where_agents_fit_them_less(tmp_path: Path) -> None:
+    assert _plan(tmp_path, fit=0.3, whole=0.6, sure=LIKELY + 0.01)[0].author == "decomposer"
+    assert _plan(tmp_path, fit=0.3, whole=0.6, sure=LIKELY - 0.01)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.15, whole=0.6, sure=LIKELY + 0.01)[0].author != "decomposer"  # nobody can do it
 
 
 def test_after_a_failure_the_model_may_be_less_sure(tmp_path: Path) -> None:
