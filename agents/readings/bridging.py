@@ -144,7 +144,7 @@ def _fits(text: str, reading: Reading, columns: _Columns) -> bool:
     if is_key(info, column) or any(reference.column == column.name for reference in info.source.references):
         return False  # it says no more than the name
     if column.kind == "date" and not set(name_stems(column.name)) & (
-        {w.stem for w in Question(text).words} | lexicon.DATED
+        {w.stem for w in Question(text).words} | lexicon.DATED | lexicon.JOINED
     ):
         return False  # until when hops are good is not when they are ordered
     kind = "date" if re.search(r"\bmonth\b", text, re.IGNORECASE) else wanted(asking(text)).kind

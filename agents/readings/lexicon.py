@@ -252,6 +252,8 @@ OR_MORE = re.compile(
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
 BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
 
+# Since when somebody is there.
+JOINED = stems("joined join start started hired employed since began begin")
 # Words for a date or a part of one.
 DATED = stems(
     "date day night evening morning afternoon weekday week month quarter season year time when hour moment birthday"

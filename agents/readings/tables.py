@@ -63,7 +63,6 @@ def _read(asked: Question, info: TableInfo, texts: Texts, years: Years) -> Readi
 
 
 _TENURE = 0.6
-_JOINED = lexicon.stems("joined join start started hired employed since began begin")
 
 
 def _is_tenure(view: View, arguments: Mapping[str, object]) -> bool:
@@ -72,7 +71,7 @@ def _is_tenure(view: View, arguments: Mapping[str, object]) -> bool:
     here = re.search(
         r"\bwho\b.*\b(?:with us|for us|here|work(?:ed|ing)|serv(?:ed|ing))\b", view.question.text, re.I
     )
-    return bool(here and ranked & _JOINED)
+    return bool(here and ranked & lexicon.JOINED)
 
 
 def _links(column: Column, asked: Question, each: Sequence[int]) -> dict[int, float]:

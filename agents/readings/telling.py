@@ -74,15 +74,22 @@ def named(question: str, best: Sentence) -> str:
     if asked is None:
         return ""
     noun = re.escape(asked["noun"])
-    stated = re.findall(rf"\b{_WHOSE}\s+{noun}\s+(?:is|was)\s+(?:the\s+|an?\s+)?({_PLAIN})", best.text, re.I)
+    does = re.match(r"\s+(?:do|does|did|has|have|had|can|will|would)\b", question[asked.end() :], re.I)
+    stated = (
+        []
+        if does is None
+        else re.findall(rf"\b{_WHOSE}\s+{noun}\s+(?:is|was)\s+(?:the\s+|an?\s+)?({_PLAIN})", best.text, re.I)
+    )
     if len(stated) == 1 and not set(tokenize(stated[0])) <= set(tokenize(question)):
         return stated[0]
     number = rf"\b{noun}\s+((?:no\.?\s+)?(?=[\w-]{{0,8}}\d)[A-Z]{{0,4}}[\w-]{{1,12}})\b"
     found = re.findall(number, best.text, re.I)
-    return found[0] if len(set(found)) == 1 and found[0] not in question else ""
+    if len(set(found)) != 1 or found[0] in question:
+        return ""
+    return found[0] if re.search(r"[A-Za-z]", found[0]) else f"{asked['noun']} {found[0]}"
 
 
-_WHOSE = r"(?:his|her|its|their|the|our|my)"
+_WHOSE = r"(?:his|her|its|their|our|my)"
 _LINKS = r"(?:which|who|that|and|but|for|in|on|at)\b"
 # A few words up to the end of their clause.
 _PLAIN = rf"[\w'’-]+(?:\s+(?!{_LINKS})[\w'’-]+){{0,3}}(?=\s*(?:[,.;:(]|$)|\s+{_LINKS})"

@@ -51,7 +51,7 @@ def short_answer(question: str, root: Path) -> str:
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the parser, which reads these otherwise."""
 
-    def words(found: list[Reading], _: object) -> list[Reading]:
+    def words(_: str, found: list[Reading], __: object) -> list[Reading]:
         return found
 
     monkeypatch.setattr("pointwork.agents.tabling._weighed", words)

@@ -218,8 +218,9 @@ def test_what_is_asked_for_is_no_word_of_the_question(context: ToolContext) -> N
     ],
 )
 def test_what_looks_back_to_earlier_talk(question: str, back: bool) -> None:
-    memory = SimpleNamespace(
-        recall=lambda text, k, thread: SimpleNamespace(items=[SimpleNamespace(id="m1", text=text)])
-    )
+    def recall(text: str, k: int, thread: str | None) -> Any:
+        return SimpleNamespace(items=[SimpleNamespace(id="m1", text=text)])
+
+    memory = SimpleNamespace(recall=recall)
     fit = asyncio.run(fits_recall(question, ToolContext(memory=cast(Any, memory))))
     assert (fit > 0.4) == back

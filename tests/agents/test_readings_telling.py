@@ -64,13 +64,14 @@ def test_two_that_say_different_things_say_nothing() -> None:
     ("question", "text", "thing"),
     [
         ("Of which batch was beer lost?", "Of batch G-106 forty litres were lost.", "G-106"),
-        ("What locker holds the flags?", "The flags are in locker 12.", "12"),
+        ("What locker holds the flags?", "The flags are in locker 12.", "locker 12"),
         ("Which batch was lost?", "Batch G-106 was lost, and batch G-107 was not.", ""),
         ("Which batch was lost after batch G-106?", "Batch G-106 was the last to be lost.", ""),
         ("Which batch was lost?", "The batch was lost.", ""),
         ("Which instrument does Bo play?", "His instrument is the cello, which he plays at home.", "cello"),
         ("Which colour has the gate?", "Its colour is dark green for the summer.", "dark green"),
         ("Which colour has the green gate?", "Its colour is green.", ""),
+        ("Which mill is driven by water?", "Our mill is open on Monday.", ""),
         ("Who lost batch G-106?", "Batch G-106 was lost.", ""),
     ],
 )
