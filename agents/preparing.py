@@ -54,7 +54,6 @@ _REMEMBERS = re.compile(
 CLEAR = 0.4
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
-_MEASURED = re.compile(r"(?<=\d)\s*[^\W\d_]+\b|[$€£]")
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
     re.IGNORECASE,
@@ -96,7 +95,7 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     if read and read[0].score >= 1.0:
         return Prepared(call=(read[0].tool, read[0].arguments))
     background = partial(_spoken_of, text, context)
-    if is_formula(_MEASURED.sub("", text)):  # no word problem: another formula is not its answer
+    if is_formula(text):  # no word problem: another formula is not its answer
         return Prepared(background=background)
     problem = await asyncio.to_thread(computed, text)
     if problem is not None:

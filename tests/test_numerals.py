@@ -25,6 +25,8 @@ from pointwork.text import NUMBER_WORDS
         ("eleven hundred", "1100"),
         ("2 dozen", "24"),
         ("nine ten", "9 10"),
+        ("two million three thousand", "2003000"),
+        ("forty-five and a half", "45.5"),
         ("between six and seven", "between 6 and 7"),
         ("sixteen-year-old", "sixteen-year-old"),
         ("twenty-first", "twenty-first"),
@@ -57,6 +59,11 @@ def _spelled(number: int) -> str:
 @given(st.integers(0, 999_999))
 def test_every_number_is_read(number: int) -> None:
     assert in_figures(f"{_spelled(number)} crates") == f"{number} crates"
+
+
+@pytest.mark.parametrize("word", ["hundred ", "one hundred ", "a ", "forty ", "twenty-", "thousand and ", "dozen "])
+def test_a_long_text_is_read(word: str) -> None:
+    assert in_figures(word * 3_000)  # no number grows without an end
 
 
 @given(st.text(alphabet="aont hudrewxyi-", max_size=2_000))

@@ -58,7 +58,7 @@ def expression_of(text: str) -> str:
     if evaluate_text(bare) is not None:
         return bare
     units = {match[0].strip() for match in _MEASURE.finditer(_EACH.sub("", bare))}
-    plain = re.sub(r"[$€£]", "", _MEASURE.sub("", _EACH.sub("", bare)))
+    plain = _without_units(_EACH.sub("", bare))
     # "(22 - 15 km) * 90", "6 * £62 a box": a bare number is meant in km, too, and the answer is one of money
     return plain if len(units) <= 1 and is_formula(plain) and evaluate_text(plain) is not None else ""
 
@@ -68,8 +68,12 @@ _MEASURE = re.compile(r"(?<=\d)\s*[^\W\d_]+\b")
 
 
 def is_formula(text: str) -> bool:
-    """Whether a text is nothing but numbers and signs of a calculation."""
-    return bool(re.fullmatch(r"[\d\s.,()+*/%^-]*[-+*/][\d\s.,()+*/%^-]*", text))
+    """Whether a text is nothing but numbers, with or without units, and signs of a calculation."""
+    return bool(re.fullmatch(r"[\d\s.,()+*/%^-]*[-+*/][\d\s.,()+*/%^-]*", _without_units(text)))
+
+
+def _without_units(text: str) -> str:
+    return re.sub(r"[$€£]", "", _MEASURE.sub("", text))
 
 
 def without_things(text: str) -> str:

@@ -6,15 +6,20 @@ from fractions import Fraction
 from pointwork.text import NUMBER_WORDS
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "quarters": Fraction(3, 4)}
+_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
 
 _SMALL = "|".join(sorted((word for word in NUMBER_WORDS if NUMBER_WORDS[word] < 20), key=len, reverse=True))
 _TENS = "|".join(word for word, number in NUMBER_WORDS.items() if number >= 20)
-_HUNDRED = rf"(?:(?:{_TENS})(?:[\s-](?:{_SMALL}))?|{_SMALL})"
-_SCALED = rf"(?:(?:half\s+an?|an?|{_HUNDRED}|\d+(?:\.\d+)?)\s+)?(?:{'|'.join(_SCALES)})(?:\s+(?:hundred|thousand))?"
+_BELOW_100 = rf"(?:(?:{_TENS})(?:[\s-](?:{_SMALL}))?|{_SMALL})"
+_ONE = r"an?|\d+(?:\.\d+)?"
+_AND = r"\s+(?:and\s+)?"
+_BELOW_1000 = rf"(?:(?:(?:{_ONE}|{_BELOW_100})\s+)?hundred(?:{_AND}{_BELOW_100})?|{_BELOW_100})"
+_MANY = rf"(?:{_BELOW_1000}|{_ONE})"
 _NUMERAL = re.compile(
-    rf"(?<![\w-])(?:{_SCALED}(?:\s+(?:and\s+)?{_SCALED})*(?:\s+(?:and\s+)?{_HUNDRED})?|{_HUNDRED})"
-    r"(?P<part>\s+and\s+(?:an?\s+half|a\s+quarter|three\s+quarters))?(?![\w-]*\w)",
+    rf"(?<![\w-])(?:(?:(?:half\s+an?|{_ONE}|{_BELOW_100})\s+)?dozen|"
+    rf"(?:{_MANY}\s+)?million(?:{_AND}{_MANY}\s+thousand)?(?:{_AND}{_BELOW_1000})?|"
+    rf"(?:{_MANY}\s+)?thousand(?:{_AND}{_BELOW_1000})?|{_BELOW_1000})"
+    r"(?:\s+and\s+(?:an?\s+half|a\s+quarter|three\s+quarters))?(?![\w-]*\w)",
     re.IGNORECASE,
 )
 
@@ -25,21 +30,14 @@ def in_figures(text: str) -> str:
 
 
 def _value(numeral: str) -> Fraction:
-    words = re.findall(r"[a-z]+|\d+(?:\.\d+)?", numeral.lower())
     total = current = Fraction(0)
-    scaled = False
-    for place, word in enumerate(words):
-        if word in _SCALES:
+    for word in re.findall(r"[a-z]+|\d+(?:\.\d+)?", numeral.lower().replace("three quarters", "0.75")):
+        if word in ("thousand", "million"):
+            total, current = total + (current or 1) * _SCALES[word], Fraction(0)
+        elif word in _SCALES:
             current = (current or 1) * _SCALES[word]
-            if _SCALES[word] >= 1_000:
-                total, current = total + current, Fraction(0)
-            scaled = True
         elif word in _PARTS:
-            part = _PARTS[word]
-            if word == "quarters":
-                current -= 3  # "three quarters": the three was counted
-            current += part if place or not scaled else 0
-            scaled = True
+            current += _PARTS[word]
         elif word in NUMBER_WORDS:
             current += NUMBER_WORDS[word]
         elif word[0].isdigit():
