@@ -7,12 +7,19 @@ from typing import Any, cast
 
 import pytest
 
+from pointwork.agents.job import Attempt
+from pointwork.agents.loop import _in_asked_form  # pyright: ignore[reportPrivateUsage]
 from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.preparing import fits_recall, fits_tables, prepare_calculator, read_tables
-from pointwork.agents.quoting import fits_files, prepare_files
+from pointwork.agents.quoting import fits_files, prepare_files, quoted
+from pointwork.agents.readings import Reading, moments
+from pointwork.agents.readings.bridging import bridged
 from pointwork.agents.readings.finishing import in_form
 from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.sentences import Sentence
+from pointwork.agents.tabling import _readings, readable_tables  # pyright: ignore[reportPrivateUsage]
 from pointwork.tools import ToolContext
+from pointwork.tools.passages import Passage
 
 MINUTES = """# Meeting of the mill, Tuesday 12 March 2024
 
@@ -31,6 +38,9 @@ The millers' dance is on 3 February. Bring shoes.
 SETTINGS = """[bins]   # capacity in kg
 B1 = 1200
 B5 = 2000
+
+[post]
+reminder_days_before = 21
 
 [bin_temperature_c]
 B1 = 19.0
@@ -90,6 +100,7 @@ def context(tmp_path: Path) -> ToolContext:
         ("What is the capacity of B5 in kg?", "2000"),
         ("How much is the estimate for Old Tom?", "£285"),
         ("How much is the estimate for Zuma?", "£2,860"),
+        ("How many days before is the reminder sent by post?", "21 days"),
         ("In how many equal instalments does Rufus Hallam pay?", "five"),  # no money is asked for
     ],
 )
@@ -224,3 +235,62 @@ def test_what_looks_back_to_earlier_talk(question: str, back: bool) -> None:
     memory = SimpleNamespace(recall=recall)
     fit = asyncio.run(fits_recall(question, ToolContext(memory=cast(Any, memory))))
     assert (fit > 0.4) == back
+
+
+def _sentence(text: str, score: float) -> Sentence:
+    return Sentence(text, "file:a.md", Passage("a.md", 1, 1, "", text), score=score)
+
+
+def test_only_who_is_named_is_meant() -> None:
+    found = [
+        _sentence("The estimate for her hip is £2,860.", 1.2),
+        _sentence("For Old Tom we estimated £285.", 1.1),
+    ]
+    said = quoted("How much is the estimate for Old Tom?", found, lambda _: 1.0)
+    assert {piece.sentence.text for piece in said.pieces} == {found[1].text}
+
+
+def test_a_sentence_that_fits_much_less_leads_to_no_table() -> None:
+    def never(text: str) -> Any:
+        raise AssertionError(text)
+
+    question = "How many minutes before closing is last bread sold?"
+    less = _sentence("The Priory Inn was sold bread minutes before closing.", 0.5)
+    best = _sentence("Last bread is sold twenty minutes before we close.", 1.7)
+    forms = {"priory inn": "Priory Inn"}
+    assert bridged(question, [best, less], forms, [], never) is None
+    with pytest.raises(AssertionError, match="Priory Inn"):
+        bridged(question, [less], forms, [], never)
+
+
+def test_another_formula_is_no_answer_to_one(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Reading("calculate", {"expression": "22 * 9"}, 0.9)
+
+    def computed(_: str) -> Reading:
+        return other
+
+    monkeypatch.setattr("pointwork.agents.preparing.computed", computed)
+    assert asyncio.run(prepare_calculator("(22 - 15 km) * 9 kg / 100", context)).call is None
+    asked = "She has 22 bags of 9 kg. How many kg are that?"
+    assert asyncio.run(prepare_calculator(asked, context)).call == ("calculate", {"expression": "22 * 9"})
+
+
+def test_a_number_of_a_columns_name_is_no_condition(tmp_path: Path) -> None:
+    (tmp_path / "beers.csv").write_text("beer,30 l keg (EUR),volume (l)\nHeron,98,1150\nOtter,92,1900\n")
+    context = ToolContext(root=tmp_path)
+    known = asyncio.run(readable_tables(context))
+    found = _readings("What is the price of a 30 l keg of Heron?", tmp_path, known)
+    assert found
+    assert "30" not in found[0].arguments.values()
+
+
+def test_a_day_is_not_moved_where_none_is_asked_for() -> None:
+    assert moments.readings("Wren did six hours on the round today. What do we owe her?") == []
+    assert moments.readings("When is it six hours from today?")
+
+
+def test_an_attempt_is_put_into_form() -> None:
+    attempt = Attempt("six")
+    job = SimpleNamespace(text="How many boxes does she want?")
+    asyncio.run(_in_asked_form(cast(Any, job), attempt))
+    assert attempt.text == "6"
