@@ -3,8 +3,9 @@
     python benchmarks/grpo.py --folder /tmp/grpo                       # on a GPU: SmolLM2-135M, both under vLLM
     python benchmarks/grpo.py --folder /tmp/grpo --rehearse            # no GPU: a tiny model, both in-process
 
-A step is: the adapter reaches the server, all completions are drawn, rewarded and learned from. Ours publishes a
-versioned LoRA to vLLM at each step; TRL has vLLM colocated and merges. The first steps of each are not counted.
+A step is: the adapter reaches the engine, all completions are drawn, rewarded and learned from. Both have vLLM on
+the same GPU and merge the adapter into its weights; ours is measured once more with the adapter as a LoRA. The
+first steps of each are not counted.
 Each part runs in a process of its own, which frees the GPU, and leaves its result in the folder: run the same
 command again to go on. Needs trl and, on a GPU, vllm. No part is started that would not end within ``--seconds``.
 """
@@ -17,17 +18,20 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grpo_memory import Peak
+from alone import alone
+from grpo_memory import Peak, in_use
 
 SIZES = {"64": (8, 8, 128), "512": (32, 16, 256)}  # prompts, completions of each, longest completion
 REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
 TARGETS = {"64": 2.5, "512": 2.0}
 RANK, LR, SEED = 16, 1e-5, 0
 WARM, COUNTED = 2, 6
+# Of the GPU's memory for vLLM; ours is given it in GB of keys and values.
+SHARE, KEYS = 0.15, 18.0
 NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
 THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
 
@@ -69,88 +73,59 @@ def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any)
 # ours
 
 
-def vllm_drawer(model: Any, source: str, folder: Path, shape: tuple[int, int, int]) -> Callable[..., Any]:
-    """Draws with vLLM; the present adapter is written and loaded under a new name at each call."""
-    from vllm import LLM, SamplingParams
-    from vllm.lora.request import LoRARequest
-
-    engine = LLM(
-        source, enable_lora=True, max_lora_rank=RANK, max_loras=1, gpu_memory_utilization=0.3, max_model_len=1024,
-        max_num_seqs=512, disable_log_stats=True,
-    )  # fmt: skip
-    versions = iter(range(1, 1_000_000))
-
-    def draw(asked: Sequence[tuple[int, ...]], n: int, longest: int) -> tuple[list[list[tuple[Any, Any]]], float]:
-        began = time.perf_counter()
-        version = next(versions)
-        where = folder / f"adapter-{version}"
-        model.save(where)
-        published = time.perf_counter() - began
-        drawn = engine.generate(
-            [{"prompt_token_ids": list(ids)} for ids in asked],
-            SamplingParams(n=n, max_tokens=longest, temperature=1.0, logprobs=0),
-            lora_request=LoRARequest(where.name, version, str(where)),
-            use_tqdm=False,
-        )
-        found = [
-            [
-                (
-                    tuple(output.token_ids),
-                    tuple(row[token].logprob for row, token in zip(output.logprobs, output.token_ids, strict=True)),
-                )
-                for output in request.outputs
-            ]
-            for request in drawn
-        ]
-        return found, published
-
-    return draw
-
-
-def local_drawer(model: Any) -> Callable[..., Any]:
-    """Draws in this process."""
+def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
+    """All sizes with one engine; on a GPU first with the adapter as a LoRA, then merged."""
+    from pointwork.training.bases import directory_of
+    from pointwork.training.engine import VllmEngine
+    from pointwork.training.model import LocalModel, Lora
     from pointwork.training.sampling import sample
 
-    seeds = iter(range(1_000_000))
+    others = in_use()
+    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
+    if not gpu:
+        return steps(model, sample, folder, sizes, gpu, others)
+    engine = VllmEngine(directory_of(source), folder, merged=False, rank=RANK, memory=KEYS)
+    found = {f"{name}-lora": row for name, row in steps(model, engine, folder / "lora", sizes, gpu, others).items()}
+    engine.merged = True
+    return found | steps(model, engine, folder / "merged", sizes, gpu, others)
 
-    def draw(asked: Sequence[tuple[int, ...]], n: int, longest: int) -> tuple[list[list[tuple[Any, Any]]], float]:
-        drawn = sample(model, asked, n=n, max_tokens=longest, seed=next(seeds), rows=512)
-        return [[(answer.ids, answer.logprobs) for answer in several] for several in drawn], 0.0
 
-    return draw
+def steps(
+    model: Any, draw: Any, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool, others: float
+) -> dict[str, Any]:
+    """Steps of each size with one way to draw."""
+    import torch
 
-
-def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
-    """All sizes with one engine."""
     from pointwork.training.loop import Settings
-    from pointwork.training.model import LocalModel, Lora
     from pointwork.training.samples import Group, Rollout, Turn
     from pointwork.training.trainer import GRPOTrainer
 
-    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
-    draw = vllm_drawer(model, source, folder, SIZES["512"]) if gpu else local_drawer(model)
     found: dict[str, Any] = {}
     for name, (count, n, longest) in sizes.items():
+        if gpu:
+            torch.cuda.empty_cache()  # each size's own peak
         asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(count)]
         tokens: list[int] = []
         published: list[float] = []
 
         def groups(step: int) -> list[Group]:
-            drawn, seconds = draw(asked, n, longest)  # noqa: B023  (used up before the loop goes on)
-            published.append(seconds)  # noqa: B023
-            tokens.append(sum(len(ids) for several in drawn for ids, _ in several))  # noqa: B023
+            drawn = draw(model, asked, n=n, max_tokens=longest, seed=step, rows=512)  # noqa: B023
+            published.append(getattr(draw, "published", 0.0))  # noqa: B023  (used up before the loop goes on)
+            tokens.append(sum(len(answer.ids) for several in drawn for answer in several))  # noqa: B023
             return [
                 Group(
                     str(place),
                     tuple(
-                        Rollout(str(place), (Turn("p", prompt, *answer),), reward(answer[0]), False)
+                        Rollout(
+                            str(place), (Turn("p", prompt, answer.ids, answer.logprobs),), reward(answer.ids), False
+                        )
                         for answer in several
                     ),
                 )
                 for place, (prompt, several) in enumerate(zip(asked, drawn, strict=True))  # noqa: B023
             ]
 
-        settings = Settings(WARM + COUNTED, lr=LR, save_every=1000, width=2048, budget=65536 if gpu else 4096)
+        settings = Settings(WARM + COUNTED, lr=LR, save_every=1000, width=2048, budget=16384 if gpu else 4096)
         rows: list[dict[str, float]] = []
         trainer = GRPOTrainer(
             model,
@@ -159,7 +134,7 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
             folder / f"run-{name}",
             callbacks=[lambda t, row: rows.append(dict(row))],  # noqa: B023
         )
-        with Peak() as peak:
+        with alone(), Peak(others) as peak:
             trainer.fit()
         rollout = [row["rollout_seconds"] for row in rows][WARM:]
         learning = [row["seconds"] - row["rollout_seconds"] for row in rows][WARM:]
@@ -171,7 +146,7 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
             training_seconds=statistics.median(learning),
             rollout_tokens_per_second=sum(tokens[WARM:]) / sum(rollout),
             training_tokens_per_second=sum(row["nodes"] for row in rows[WARM:]) / sum(learning),
-            save_seconds=statistics.median(published[WARM:]),
+            publish_seconds=statistics.median(published[WARM:]),
             serving_gap=rows[-1].get("serving_gap", 0.0),
             skipped_groups=sum(row["skipped_groups"] for row in rows),
         )
@@ -191,6 +166,7 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
     from pointwork.training.bases import directory_of
     from pointwork.training.model import PROJECTIONS
 
+    others = in_use()
     count, n, longest = shape
     tokens: list[int] = []
     starts: list[float] = []
@@ -224,7 +200,7 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
         use_cpu=not gpu,
         gradient_checkpointing=False,
         use_vllm=gpu,
-        **({"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.3} if gpu else {}),
+        **({"vllm_mode": "colocate", "vllm_gpu_memory_utilization": SHARE} if gpu else {}),
         report_to=[],
         logging_strategy="no",
         save_strategy="no",
@@ -242,7 +218,7 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
         ),
         callbacks=[Clock()],
     )
-    with Peak() as peak:
+    with alone(), Peak(others) as peak:
         trainer.train()
     seconds = [after - before for before, after in zip(starts, starts[1:], strict=False)]
     return summary(seconds, tokens[: len(seconds)], peak.megabytes)
@@ -317,7 +293,8 @@ def report(arguments: argparse.Namespace, gpu: bool) -> None:
             found[name] = json.loads(file.read_text())
     for size in SIZES:
         mine, theirs = found.get("pointwork", {}).get(size), found.get(f"trl-{size}")
-        for who, row in (("pointwork", mine), ("TRL", theirs)):
+        lora = found.get("pointwork", {}).get(f"{size}-lora")
+        for who, row in (("pointwork", mine), ("  (LoRA)", lora), ("TRL", theirs)):
             if row:
                 low, high = row["range"]
                 print(

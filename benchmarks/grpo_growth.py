@@ -2,7 +2,7 @@
 
     python benchmarks/grpo_growth.py --model DIR --json growth.json --png docs/training-step.png
 
-Each row runs in a process of its own. No row is started when less than ten of ``--seconds`` are left.
+Without a GPU each row runs in a process of its own. No row is started when less than ten of ``--seconds`` are left.
 """
 
 import argparse
@@ -15,26 +15,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from alone import alone
 from grpo_memory import Peak
 
 RANK, LR, SEED = 16, 1e-5, 0
 
 
-def growth(source: str, seconds: float) -> list[dict[str, Any]]:
-    """One optimiser step on made-up rollouts, prompts shared and not, each in a process of its own."""
-    rows: list[dict[str, Any]] = []
-    until = time.monotonic() + seconds
-    for groups, size, prompt, completion in (
-        *((1, size, 256, 64) for size in (2, 4, 8, 16, 32)),
-        *((groups, 8, 256, 64) for groups in (2, 4)),
+def shapes(gpu: bool) -> list[list[Any]]:
+    """[groups, rollouts of each, tokens of a prompt, of a completion, prompts shared]."""
+    most, several = (7, 5) if gpu else (5, 2)
+    found = [
+        *((1, 2**power, 256, 64) for power in range(1, most + 1)),
+        *((2**power, 8, 256, 64) for power in range(1, several + 1)),
         *((1, 8, prompt, 64) for prompt in (512, 1024)),
-    ):
-        for shared in (True, False):
-            shape = json.dumps([groups, size, prompt, completion, shared])
-            left = until - time.monotonic()
-            if left < 10:
-                return rows
-            command = [sys.executable, __file__, "--model", source, "--one-step", shape]
+    ]
+    return [[*shape, shared] for shape in found for shared in (True, False)]
+
+
+def growth(source: str, seconds: float) -> list[dict[str, Any]]:
+    """One optimiser step on made-up rollouts of each shape; without a GPU each in a process of its own."""
+    import torch
+
+    rows: list[dict[str, Any]] = []
+    until, gpu = time.monotonic() + seconds, torch.cuda.is_available()
+    for shape in shapes(gpu):
+        left = until - time.monotonic()
+        if left < 10:
+            return rows
+        if gpu:
+            rows.append(one_step(source, shape))
+        else:  # the peak of a process can not be measured anew
+            command = [sys.executable, __file__, "--model", source, "--one-step", json.dumps(shape)]
             try:
                 ran = subprocess.run(command, capture_output=True, text=True, timeout=left)
             except subprocess.TimeoutExpired:
@@ -42,17 +53,18 @@ def growth(source: str, seconds: float) -> list[dict[str, Any]]:
             if ran.returncode:
                 raise SystemExit(ran.stderr[-2000:])
             rows.append(json.loads(ran.stdout.splitlines()[-1]))
-            print(json.dumps(rows[-1]), flush=True)
+        print(json.dumps(rows[-1]), flush=True)
     return rows
 
 
 def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
-    """Seconds (the better of two) and memory of one training step."""
+    """Seconds (the best of two or three) and memory of one training step; on a GPU that of torch's tensors."""
     import tempfile
 
     import torch
 
     from pointwork.training.loop import Settings
+    from pointwork.training.memory import peak_bytes, reset_peak
     from pointwork.training.model import LocalModel, Lora
     from pointwork.training.samples import Group, Rollout, Turn
     from pointwork.training.trainer import GRPOTrainer
@@ -74,20 +86,26 @@ def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
         )
         made.append(Group(str(place), rollouts))
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(2, lr=LR, width=2048, budget=65536 if torch.cuda.is_available() else 2048)
+        gpu = torch.cuda.is_available()
+        settings = Settings(2, lr=LR, width=2048, budget=16384 if gpu else 2048)
         trainer = GRPOTrainer(model, lambda step: made, settings, folder)
         with Peak() as before:
             time.sleep(0.1)
+        reset_peak()
+        start = torch.cuda.memory_allocated() if gpu else 0
         found: list[float] = []
         with Peak() as peak:
-            for _ in range(2):
+            for _ in range(3 if gpu else 2):
                 began = time.perf_counter()
                 figures = trainer.update(made)
+                if gpu:
+                    torch.cuda.synchronize()
                 found.append(time.perf_counter() - began)
     return {
         "groups": groups, "size": size, "prompt": prompt, "completion": completion, "shared": shared,
         "computed_tokens": figures["nodes"], "seconds": min(found),
-        "memory_mb": peak.megabytes, "of_which_model_mb": before.megabytes,
+        "memory_mb": peak_bytes() / 1e6 if gpu else peak.megabytes,
+        "of_which_model_mb": start / 1e6 if gpu else before.megabytes,
     }  # fmt: skip
 
 
@@ -126,7 +144,8 @@ def main() -> None:
     if arguments.one_step:
         print(json.dumps(one_step(arguments.model, arguments.one_step)))
         return
-    rows = growth(arguments.model, arguments.seconds)
+    with alone():
+        rows = growth(arguments.model, arguments.seconds)
     if arguments.png:
         draw_growth(rows, arguments.png)
     if arguments.json:

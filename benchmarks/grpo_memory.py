@@ -3,8 +3,25 @@
 import threading
 
 
+def in_use() -> float:
+    """MB in use on the GPU, by whomever; 0 without one."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return 0.0
+    free, total = torch.cuda.mem_get_info()
+    return (total - free) / 1e6
+
+
 class Peak:
-    """The most memory that was used on the device while inside; without a GPU, of this process (MB)."""
+    """The most memory that was used on the device while inside; without a GPU, of this process (MB).
+
+    Args:
+        others: MB of the GPU that are not to be counted: ``in_use`` before anything was loaded.
+    """
+
+    def __init__(self, others: float = 0.0) -> None:
+        self._others = others
 
     def __enter__(self) -> "Peak":
         import torch
@@ -16,15 +33,10 @@ class Peak:
 
     def _watch(self) -> None:
         import psutil
-        import torch
 
         while not self._stop.wait(0.02):
-            if self._gpu:
-                free, total = torch.cuda.mem_get_info()
-                used = total - free
-            else:
-                used = psutil.Process().memory_info().rss
-            self.megabytes = max(self.megabytes, used / 1e6)
+            used = in_use() - self._others if self._gpu else psutil.Process().memory_info().rss / 1e6
+            self.megabytes = max(self.megabytes, used)
 
     def __exit__(self, *rest: object) -> None:
         self._stop.set()

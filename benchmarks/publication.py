@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from alone import alone
 from safetensors.torch import load_file, save_file
 from sqlalchemy import select
 
@@ -334,7 +335,8 @@ def served(asked: argparse.Namespace, out: Path) -> Iterator[tuple[Target, str]]
             process = subprocess.Popen(command.argv, env=env, stdout=log, stderr=log)
     target = VllmTarget([url], name)
     try:
-        wait(target, process, started := time.perf_counter())
+        started = time.perf_counter()
+        target.wait(600, lambda: process is None or process.poll() is None)
         print(f"vLLM answers after {time.perf_counter() - started:.0f} s", flush=True)
         yield target, f"{url}#{name}"
     finally:
@@ -342,18 +344,6 @@ def served(asked: argparse.Namespace, out: Path) -> Iterator[tuple[Target, str]]
         if process is not None:
             process.terminate()
             process.wait(60)
-
-
-def wait(target: Target, process: "subprocess.Popen[bytes] | None", started: float) -> None:
-    """Until the server answers; 10 minutes at most."""
-    while True:
-        try:
-            target.loaded()
-            return
-        except PublicationError:
-            if (process is not None and process.poll() is not None) or time.perf_counter() - started > 600:
-                raise
-            time.sleep(2)
 
 
 def main() -> None:
@@ -393,8 +383,9 @@ def main() -> None:
         lines += [f'[models.{role}]\nmodel = "{spec}"' for role in ("planner", "worker-small", "worker-large")]
         config.write_text("\n".join(lines) + "\n")
         try:
-            good(publisher, student, out, asked.good, logs["good"])
-            faults(publisher, target, student, out, asked.rounds, logs["faults"])
+            with alone():
+                good(publisher, student, out, asked.good, logs["good"])
+                faults(publisher, target, student, out, asked.rounds, logs["faults"])
             if not asked.skip_flow:
                 flow(store, publisher, student, out, config, logs["flow"])
         finally:

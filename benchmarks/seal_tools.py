@@ -1,18 +1,22 @@
-"""Seal-Tools, in-domain test: supervised start, then GRPO, with the embedded model and an adapter.
+r"""Seal-Tools, in-domain test: supervised start, then GRPO, with the embedded model and an adapter.
 
     python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --seed 0 --json seal0.json
     python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --rehearse      # a handful of CPU steps
-    python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --made 0 --epochs 1 --batch 8 --steps 0
-                                              # dev alone, supervised alone: 78 steps and 700 answers, an hour
-                                              # or more each on two CPU cores (docs/training.md)
+    python benchmarks/seal_tools.py --data BENCH_DATA --folder /tmp/seal --made 0 --varied 0 --batch 8 --steps 0 \
+        --epochs 1            # dev alone, supervised alone: 78 steps and 700 answers, an hour or more each on two
+                              # CPU cores (docs/training.md)
 
-Trained on the 700 requests of dev, less 70 that are held out for early stopping, and on requests made from the
-tools' schemas; the 700 of the test are answered greedily at the end, once. Resumable: each stage goes on from its
-last checkpoint. Rollouts are drawn in-process, on a GPU too. Seeds are three runs of this command.
+Trained on the 700 requests of dev, less 70 that are held out for early stopping, on others made of them (other
+candidates, other values) and on requests made from the tools' schemas; the 700 of the test are answered greedily
+after the supervised start and at the end. Resumable: each stage goes on from its last checkpoint. Answers are
+drawn in-process, or by a vLLM server (``--server``), which takes the adapter as it is before each drawing. Seeds
+are three runs of this command.
 """
 
 import argparse
 import json
+import signal
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +27,8 @@ from pointwork.training.loop import Settings, Shuffled
 from pointwork.training.model import LocalModel, Lora, native_bf16
 from pointwork.training.recipes.seal_tools import Figures, Request, SealTools, reward
 from pointwork.training.samples import Group, Rollout, Turn
-from pointwork.training.sampling import sample
+from pointwork.training.sampling import Sampler, sample
+from pointwork.training.served import ServedSampler
 from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 
 LONGEST = 400
@@ -38,6 +43,8 @@ class Recipe:
     held_out: Sequence[Request]
     test: Sequence[Request]
     made: Sequence[Request]
+    fresh: Sequence[Request]
+    draw: Sampler
     folder: Path
     seed: int
     gpu: bool
@@ -48,6 +55,7 @@ class Recipe:
     steps: int
     tasks: int
     trials: int
+    until: float
     longest: int = LONGEST
 
     @property
@@ -58,13 +66,13 @@ class Recipe:
     @property
     def budget(self) -> int:
         """Tokens that are computed at once."""
-        return 32768 if self.gpu else 2048
+        return 16384 if self.gpu else 2048
 
     def figures(self, model: LocalModel, requests: Sequence[Request]) -> dict[str, float]:
         """Of greedy answers."""
         found = Figures()
         asked = [model.chat_ids(self.data.prompt(request)) for request in requests]
-        answers = sample(model, asked, max_tokens=self.longest, temperature=0, rows=self.rows)
+        answers = self.draw(model, asked, max_tokens=self.longest, temperature=0, rows=self.rows)
         for request, (answer,) in zip(requests, answers, strict=True):
             found.add(model.decode(answer.ids), request.gold)
         return found.report()
@@ -81,45 +89,54 @@ def planned(arguments: argparse.Namespace) -> Recipe:
     data = SealTools(arguments.data / "sealtools")
     dev, test = data.requests("dev"), data.requests("test_in_domain")
     held_out, dev = dev[::10], [request for place, request in enumerate(dev) if place % 10]
+    varied = [data.varied(dev, seed=100 * arguments.seed + number) for number in range(arguments.varied + 2)]
     made = data.generated(arguments.made, seed=arguments.seed)
+    made += [request for several in varied[2:] for request in several]
+    folder = arguments.folder / f"seed{arguments.seed}"
+    draw: Sampler = sample
+    if arguments.server:
+        where = (folder / "served").resolve()
+        draw = ServedSampler(arguments.server, where, name=f"seal-{arguments.seed}", patience=300)
     recipe = Recipe(
-        data, dev, held_out if gpu else held_out[::3], test, made, arguments.folder / f"seed{arguments.seed}",
+        data, dev, held_out if gpu else held_out[::3], test, made, [*varied[0], *varied[1]], draw, folder,
         arguments.seed, gpu, arguments.rehearse, batch=arguments.batch,
         sft_steps=int(arguments.epochs * (len(dev) + len(made)) / arguments.batch),
         lr=5e-5 if arguments.full else 5e-4, steps=arguments.steps, tasks=arguments.tasks, trials=arguments.trials,
+        until=time.monotonic() + arguments.seconds,
     )  # fmt: skip
     if not arguments.rehearse:
         return recipe
     return replace(
-        recipe, dev=dev[:12], held_out=held_out[:2], test=test[:4], made=made[:12], batch=4, sft_steps=3, steps=2,
-        tasks=2, trials=2, longest=24,
+        recipe, dev=dev[:12], held_out=held_out[:2], test=test[:4], made=made[:12], fresh=varied[0][:12], batch=4,
+        sft_steps=3, steps=2, tasks=2, trials=2, longest=24,
     )  # fmt: skip
 
 
 def supervised(model: LocalModel, recipe: Recipe) -> bool:
-    """Train on worked examples and take the best weights up; False: interrupted."""
+    """Train on worked examples; False: interrupted."""
     steps, folder = recipe.sft_steps, recipe.folder / "sft"
     examples = [recipe.data.example(request) for request in [*recipe.made, *recipe.dev]]
     settings = Settings(
         steps, lr=recipe.lr, warmup=min(20, steps), schedule="cosine", width=2048, budget=recipe.budget,
-        save_every=20, evaluate_every=max(1, steps // (6 if recipe.gpu else 2)), seed=recipe.seed,
+        save_every=50 if recipe.gpu else 20, seed=recipe.seed,
     )  # fmt: skip
     source = Shuffled(examples, recipe.batch, seed=recipe.seed)
-    if SFTTrainer(model, source, settings, folder, evaluate=recipe.evaluate).fit().stopped == "interrupted":
-        return False
-    model.restore(folder / "best")
-    return True
+    return SFTTrainer(model, source, settings, folder).fit().stopped != "interrupted"
 
 
 def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Group]]:
-    """What GRPO learns from at a step: some requests of dev, each answered several times by the model as it is."""
-    shuffled = Shuffled(recipe.dev, recipe.tasks, seed=recipe.seed)
+    """What GRPO learns from at a step: some requests, each answered several times by the model as it is.
+
+    They are those of dev with values that the supervised start has not seen: what it knows by heart has nothing
+    to teach.
+    """
+    shuffled = Shuffled(recipe.fresh, recipe.tasks, seed=recipe.seed)
 
     def groups(step: int) -> list[Group]:
         requests = shuffled(step)
         asked = [model.chat_ids(recipe.data.prompt(request)) for request in requests]
         seed = recipe.seed * 10_000 + step
-        drawn = sample(model, asked, n=recipe.trials, max_tokens=recipe.longest, seed=seed, rows=recipe.rows)
+        drawn = recipe.draw(model, asked, n=recipe.trials, max_tokens=recipe.longest, seed=seed, rows=recipe.rows)
         found: list[Group] = []
         for request, prompt, answers in zip(requests, asked, drawn, strict=True):
             earned = [reward(model.decode(answer.ids), request.gold) for answer in answers]
@@ -140,11 +157,19 @@ def reinforced(model: LocalModel, recipe: Recipe) -> dict[str, object] | None:
         evaluate_every=1 if recipe.rehearsal else 10, patience=6, seed=recipe.seed,
     )  # fmt: skip
     groups, folder = drawn_groups(model, recipe), recipe.folder / "grpo"
-    ended = GRPOTrainer(model, groups, settings, folder, evaluate=recipe.evaluate).fit()
-    if ended.stopped == "interrupted":
+    late: list[bool] = []
+
+    def on_time(trainer: object, row: object) -> None:
+        if time.monotonic() > recipe.until and not late:
+            late.append(True)
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C: the step is saved, and the same command goes on
+
+    ended = GRPOTrainer(model, groups, settings, folder, evaluate=recipe.evaluate, callbacks=[on_time]).fit()
+    if ended.stopped == "interrupted" and not late:
         return None
     model.restore(folder / "best")
-    return {"grpo": recipe.figures(model, recipe.test), "steps": ended.steps, "alarm": ended.alarm}
+    found = recipe.figures(model, recipe.test)
+    return {"grpo": found, "steps": ended.steps, "best_step": ended.best_step, "alarm": ended.alarm}
 
 
 def main() -> None:
@@ -161,6 +186,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=150, help="of GRPO; 0: the supervised start only")
     parser.add_argument("--tasks", type=int, default=32, help="requests in a step of GRPO")
     parser.add_argument("--trials", type=int, default=8, help="answers to each")
+    parser.add_argument("--varied", type=int, default=6, help="times that dev is made anew with other values")
+    parser.add_argument("--server", help="vLLM server that draws the answers, up to /v1; default: in-process")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="GRPO ends after so many, and is measured"
+    )
     parser.add_argument("--full", action="store_true", help="train all weights, not an adapter")
     parser.add_argument("--rehearse", action="store_true")
     arguments = parser.parse_args()
@@ -168,6 +198,8 @@ def main() -> None:
         print("no GPU: on two CPU cores the whole recipe takes many hours; --help has shorter ones")
     recipe = planned(arguments)
     report: dict[str, object] = {"gpu": recipe.gpu, "rehearsal": recipe.rehearsal, "seed": recipe.seed}
+    if arguments.json and arguments.json.exists():
+        report |= json.loads(arguments.json.read_text())
 
     def note(more: dict[str, object]) -> None:
         report.update(more)
@@ -181,7 +213,10 @@ def main() -> None:
     model = LocalModel.load(arguments.model, lora=lora, seed=recipe.seed, bf16=bf16)
     if not supervised(model, recipe):
         return
-    note({"sft": recipe.figures(model, recipe.test)})
+    while arguments.when and not arguments.when.exists():
+        time.sleep(0.5)
+    if "sft" not in report:
+        note({"sft": recipe.figures(model, recipe.test)})
     if recipe.steps and (found := reinforced(model, recipe)) is not None:
         note(found)
 

@@ -1,12 +1,12 @@
 """Generation inside this process, in batches, with what training needs: token ids and their log-probabilities.
 
-For rollouts on the CPU and for held-out evaluation; with a GPU, vLLM is the faster server of rollouts. A prompt is
-computed once, however many answers are drawn, and rows that have ended leave the batch.
+For rollouts on the CPU and for held-out evaluation; with a GPU, vLLM is faster (``served``, a ``Sampler`` too). A
+prompt is computed once, however many answers are drawn, and rows that have ended leave the batch.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -30,6 +30,22 @@ class Completion:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     ended: bool
+
+
+class Sampler(Protocol):
+    """What ``sample`` does, here or elsewhere."""
+
+    def __call__(
+        self,
+        model: LocalModel,
+        prompts: Sequence[Sequence[int]],
+        *,
+        n: int = 1,
+        max_tokens: int = 256,
+        temperature: float = 1.0,
+        seed: int = 0,
+        rows: int = 64,
+    ) -> list[list[Completion]]: ...
 
 
 def sample(
@@ -59,8 +75,7 @@ def sample(
     Raises:
         UsageError: an empty prompt, a negative temperature, or a count below 1.
     """
-    if temperature < 0 or n < 1 or max_tokens < 1 or any(not prompt for prompt in prompts):
-        raise UsageError("sampling needs prompts with tokens, n and max_tokens from 1, and a temperature from 0")
+    checked(prompts, n, max_tokens, temperature)
     generator = torch.Generator(device=model.device)
     generator.manual_seed(seed)
     found: list[list[Completion]] = [[] for _ in prompts]
@@ -76,6 +91,14 @@ def sample(
             for place, several in zip(places, drawn, strict=True):
                 found[place] = several
     return found
+
+
+def checked(prompts: Sequence[Sequence[int]], n: int, max_tokens: int, temperature: float) -> None:
+    """Raises:
+    UsageError: an empty prompt, a negative temperature, or a count below 1.
+    """
+    if temperature < 0 or n < 1 or max_tokens < 1 or any(not prompt for prompt in prompts):
+        raise UsageError("sampling needs prompts with tokens, n and max_tokens from 1, and a temperature from 0")
 
 
 class _Decoding:

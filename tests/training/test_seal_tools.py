@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,35 @@ def test_examples_are_made_from_schemas_alone(data: SealTools) -> None:
         for call in request.gold:
             assert call["parameters"]["x"] in ("Rome", "Oslo")
             assert all(str(value) in request.text for value in call["parameters"].values())
+
+
+def test_a_request_is_varied_in_text_and_calls_alike(data: SealTools) -> None:
+    calls: list[dict[str, Any]] = [
+        {"api": "getA", "parameters": {"x": "7Kq9fXb2Lm", "n": 415}},
+        {"api": "getB", "parameters": {"x": "Rome", "n": 41}},
+    ]
+    asked = data.request("dev-2", "A of Rome with 415, B for '7Kq9fXb2Lm' in Rome and 41 more, 4150 in all.", calls)
+    other = data.request("dev-3", "A of Oslo.", [{"api": "getA", "parameters": {"x": "Oslo"}}])
+    cities: set[str] = set()
+    for seed in range(20):
+        varied, _ = data.varied([asked, other], seed=seed)
+        first, second = (call["parameters"] for call in varied.gold)
+        assert {"getA", "getB"} <= set(varied.tools)
+        assert [type(value) for value in first.values()] == [str, int]
+        assert 100 <= first["n"] <= 999
+        assert 10 <= second["n"] <= 99
+        assert "4150" in varied.text
+        for value in (*first.values(), *second.values()):
+            assert re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", varied.text)
+        cities.add(second["x"])
+    assert cities == {"Rome", "Oslo"}
+    assert data.varied([asked, other], seed=3) == data.varied([asked, other], seed=3)
+    assert data.varied([asked], seed=3)[0].tools != data.varied([asked], seed=5)[0].tools
+
+
+def test_days_are_made_where_a_day_is_wanted(tmp_path: Path, data: SealTools) -> None:
+    data.tools["getA"]["parameters"]["x"]["description"] = "The day (e.g., 2022-10-15)"
+    found = [c["parameters"]["x"] for made in data.generated(40, seed=2) for c in made.gold if c["api"] == "getA"]
+    assert found
+    assert all(re.fullmatch(r"20[0-2]\d-\d\d-\d\d", value) for value in found)
+    assert len(set(found)) > 1

@@ -6,7 +6,8 @@ after a restart, which forgets all. Several prompts in one request with ``prompt
 engine, so texts are scored one by one.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -93,6 +94,25 @@ class VllmTarget:
     def place(self, version: Version) -> dict[str, Any]:
         """The address and the name to ask for."""
         return {"kind": self.kind, "base": self.base, "urls": self.urls, "served_as": version.name}
+
+    def wait(self, seconds: float, alive: Callable[[], bool] = lambda: True) -> None:
+        """Until all replicas answer: a server takes a minute or two to start.
+
+        Args:
+            seconds: at most. alive: whether it is worth waiting still.
+
+        Raises:
+            PublicationError: they do not.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                self.loaded()
+                return
+            except PublicationError:
+                if not alive() or time.monotonic() > until:
+                    raise
+                time.sleep(1)
 
     def close(self) -> None:
         """Close the connections; the servers go on."""

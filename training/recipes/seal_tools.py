@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,11 @@ Call = dict[str, Any]
 # A description names examples: "(e.g., DNA, fingerprints, blood)".
 _EXAMPLES = re.compile(r"\((?:e\.g\.|for example|such as|i\.e\.)[,:]?\s*([^)]*)\)", re.IGNORECASE)
 _OPENINGS = ("", "Please ", "I need you to ", "Can you ", "I would like to ")
+_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DATED = re.compile(r"\b\d{4}-\d\d-\d\d\b|YYYY-MM-DD")
+# Numbers, and names that nobody reads: a digit in them, or capitals in the middle; no space.
+_ANY = re.compile(r"\d+(?:\.\d+)?|(?=\w*\d|\w*[A-Z]\w*[a-z][A-Z])\w{4,}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,43 @@ class SealTools:
             text = " ".join(wish[:1].upper() + wish[1:] + "." for wish in wishes)
             found.append(self.request(f"made-{seed}-{len(found)}", text, calls))
         return found
+
+    def varied(self, requests: Sequence[Request], *, seed: int = 0) -> list[Request]:
+        """Each request once more, with other candidates and other values of what stands in the text word for word.
+
+        A number or an identifier becomes another of the same shape; another value becomes, every second time, one
+        that a parameter of the same name has in another of ``requests``.
+        """
+        draw = random.Random(f"varied {seed}")
+        pool: dict[str, list[str]] = {}
+        for request in requests:
+            for name, value in _texts(request.gold):
+                if _stands(value, request.text) and not _ANY.fullmatch(value) and not _number(value):
+                    pool.setdefault(name, []).append(value)
+        return [self._another(request, pool, draw, f"{request.id}~{seed}") for request in requests]
+
+    def _another(self, request: Request, pool: Mapping[str, list[str]], draw: random.Random, name: str) -> Request:
+        text, changed = request.text, dict[str, str]()
+        for parameter, value in _texts(request.gold):
+            if value in changed:
+                continue
+            chosen = _like(value, draw) if _ANY.fullmatch(value) else value
+            if chosen == value and draw.random() < 0.5 and not _number(value):
+                chosen = draw.choice(pool.get(parameter) or [value])
+            if chosen != value and _stands(value, text) and not _stands(chosen, text):
+                text, changed[value] = _replaced(value, chosen, text), chosen
+        calls: list[Call] = [
+            {
+                "api": call["api"],
+                "parameters": {
+                    key: _as(value, changed.get(str(value))) for key, value in call["parameters"].items()
+                },
+            }
+            for call in request.gold
+        ]
+        if any(_stands(old, request.text) and not _stands(new, text) for old, new in _pairs(request.gold, calls)):
+            text, calls = request.text, list(request.gold)  # one value was part of another
+        return self.request(name, text, calls)
 
     def _values(self, tool: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
         wanted = set(tool.get("required") or [])
@@ -207,10 +250,7 @@ def _triples(calls: Sequence[Call]) -> Counter[str]:
 def _plain(value: Any) -> str:
     """1, 1.0 and "1" are one value, and so are words in other cases."""
     text = str(value).strip().lower()
-    try:
-        return f"{float(text):g}"
-    except ValueError:
-        return text
+    return f"{float(text):g}" if _number(text) else text
 
 
 def _plus(sums: tuple[int, int, int], found: Counter[str], wanted: Counter[str]) -> tuple[int, int, int]:
@@ -230,18 +270,89 @@ def _value(form: Mapping[str, Any], draw: random.Random) -> Any:
         return round(draw.uniform(0, 500), 1)
     if kind == "bool":
         return draw.random() < 0.5
+    if _DATED.search(str(form.get("description", ""))):
+        return _day(draw)
     named = _EXAMPLES.search(str(form.get("description", "")))
     if named:
         options = [option.strip(" '\".") for option in re.split(r",| or ", named.group(1))]
         options = [option for option in options if option and option != "etc"]
         if options:
             return draw.choice(options)
-    return "".join(draw.choice("ABCDEFGHJKLMNPQRSTUVWXYZ0123456789") for _ in range(draw.randint(4, 8)))
+    letters = draw.choice((_UPPER, _UPPER + _UPPER.lower()))
+    return "".join(draw.choice(letters + "0123456789") for _ in range(draw.randint(4, 12)))
+
+
+def _texts(calls: Sequence[Call]) -> list[tuple[str, str]]:
+    """(parameter, value) of all that are texts or numbers."""
+    return [
+        (name, str(value))
+        for call in calls
+        for name, value in call["parameters"].items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    ]
+
+
+def _pairs(before: Sequence[Call], after: Sequence[Call]) -> list[tuple[str, str]]:
+    return [(old, new) for (_, old), (_, new) in zip(_texts(before), _texts(after), strict=True)]
+
+
+def _number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _word(value: str) -> str:
+    return rf"(?<!\w){re.escape(value)}(?!\w)"
+
+
+def _stands(value: str, text: str) -> bool:
+    """Whether it stands in the text as it is, and not within a word."""
+    return bool(value) and re.search(_word(value), text) is not None
+
+
+def _replaced(value: str, other: str, text: str) -> str:
+    return re.sub(_word(value), lambda _: other, text)
+
+
+def _as(value: Any, text: str | None) -> Any:
+    """The new text in the type of the old value."""
+    return value if text is None else type(value)(text)
+
+
+def _like(value: str, draw: random.Random) -> str:
+    """Another of the same shape: digits for digits, letters for letters; a number does not begin with 0."""
+    if _YEAR.fullmatch(value):
+        return str(draw.randint(1990, 2029))
+    made = [
+        draw.choice("123456789" if place == 0 and len(value) > 1 and value[1:2] != "." else "0123456789")
+        if letter.isdigit()
+        else draw.choice(_UPPER.lower() if letter.islower() else _UPPER)
+        if letter.isascii() and letter.isalpha()
+        else letter
+        for place, letter in enumerate(value)
+    ]
+    return "".join(made)
+
+
+def _day(draw: random.Random) -> str:
+    return f"{draw.randint(2000, 2029)}-{draw.randint(1, 12):02d}-{draw.randint(1, 28):02d}"
+
+
+def _said(value: Any, draw: random.Random) -> str:
+    """As somebody would write it; a day in words half the time."""
+    text = str(value)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text) or draw.random() < 0.4:
+        return text
+    day = date.fromisoformat(text)
+    return f"{day:%B} {day.day}, {day.year}" if draw.random() < 0.7 else f"{day.day} {day:%B} {day.year}"
 
 
 def _spoken(values: Mapping[str, Any], draw: random.Random) -> str:
     if not values:
         return ""
     forms = ("{} '{}'", "{} {}", "the {} {}", "{} set to {}")
-    said = [draw.choice(forms).format(name.replace("_", " "), value) for name, value in values.items()]
+    said = [draw.choice(forms).format(name.replace("_", " "), _said(value, draw)) for name, value in values.items()]
     return draw.choice((" with ", " for ", " using ")) + ", ".join(said)

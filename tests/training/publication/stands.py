@@ -19,10 +19,12 @@ from pointwork.training.bases import tiny_llama
 from pointwork.training.model import LocalModel, Lora
 from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS, permuted
 from pointwork.training.publication.target import Probe
+from pointwork.training.sampling import sample
 
 VOCABULARY = 160
 HEADS = 4
 FORM = Lora(rank=4, alpha=8)
+STOPS = frozenset(range(20))
 
 
 def tiny_model(lora: bool = True) -> LocalModel:
@@ -116,14 +118,16 @@ class FakeVllm:
     Attributes:
         fault: what goes wrong from now on: ``ignored`` (takes an adapter and serves the base), ``stale`` (serves
             what it loaded before), ``doubled`` (alpha), ``partial`` (the first layer only), ``other`` (a random
-            one), ``refused``; None: nothing.
-        loads: how often an adapter was loaded.
+            one), ``refused``, ``mute`` (answers without token ids); None: nothing.
+        loads: how often an adapter was loaded. drawn: how often it was asked to write.
     """
 
     def __init__(self) -> None:
         self.fault: str | None = None
         self.loads = 0
+        self.drawn = 0
         self._model = tiny_model()
+        self._model.stop_ids = STOPS
         self._model.module.to(torch.bfloat16)
         self._adapters: dict[str, dict[str, torch.Tensor] | None] = {}
         self._lock = threading.Lock()
@@ -177,6 +181,8 @@ class FakeVllm:
                 usage = {"prompt_tokens": 3, "completion_tokens": 1}
                 said = {"message": {"content": f"by {body['model']}"}, "finish_reason": "stop"}
                 return 200, {"choices": [said], "usage": usage}
+            if "return_token_ids" in body:
+                return 200, {"choices": self._draw(self._adapters.get(body["model"]), body)}
             return 200, {
                 "choices": [{"prompt_logprobs": self._score(self._adapters.get(body["model"]), body["prompt"])}]
             }
@@ -214,13 +220,33 @@ class FakeVllm:
             for key, value in self._model.trained().items()
         }
 
+    def _wear(self, weights: dict[str, torch.Tensor] | None) -> None:
+        for key, value in self._model.trained().items():
+            if weights is not None:
+                value.copy_(weights[key])
+            elif "lora_B" in key:
+                value.zero_()
+
+    def _draw(self, weights: dict[str, torch.Tensor] | None, body: dict[str, Any]) -> list[dict[str, Any]]:
+        with torch.no_grad():
+            self._wear(weights)
+        self.drawn += 1
+        asked = {"n": body["n"], "max_tokens": body["max_tokens"], "temperature": body["temperature"]}
+        answers = sample(self._model, body["prompt"], seed=self.drawn, **asked)
+        rows: list[dict[str, Any]] = [
+            {
+                "index": place,
+                "token_ids": None if self.fault == "mute" else answer.ids,
+                "logprobs": {"token_logprobs": answer.logprobs},
+                "finish_reason": "stop" if answer.ended else "length",
+            }
+            for place, answer in enumerate(answer for several in answers for answer in several)
+        ]
+        return rows[::-1]  # nobody says that they come in order
+
     def _score(self, weights: dict[str, torch.Tensor] | None, ids: list[int]) -> list[Any]:
         with torch.no_grad():
-            for key, value in self._model.trained().items():
-                if weights is not None:
-                    value.copy_(weights[key])
-                elif "lora_B" in key:
-                    value.zero_()
+            self._wear(weights)
             logits = self._model.causal(torch.tensor([ids])).logits[0].float().log_softmax(-1)
         rows: list[Any] = [None]
         rows += [{str(token): {"logprob": float(logits[place, token])}} for place, token in enumerate(ids[1:])]

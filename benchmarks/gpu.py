@@ -1,0 +1,171 @@
+"""What wants a GPU, in one go: GRPO beside TRL, publication and the flow on vLLM, Seal-Tools over three seeds.
+
+    python benchmarks/gpu.py --data BENCH_DATA --out OUT [--seconds 560] [--url http://127.0.0.1:8011/v1]
+
+One vLLM server (started here, or ``--url``) draws for the trainings and takes what is published. The trainings of
+Seal-Tools run beside everything else: they stand still while a time is measured (``alone.py``), and ask nothing of
+the server until publication is through with it (a probe beside other requests can end vLLM: docs/publication.md).
+Every part resumes: the same command again does what is left, also what failed. OUT gets a log and a result of each.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from alone import VARIABLE
+
+HERE = Path(__file__).parent
+SERVED = "SmolLM2-135M-Instruct"
+PARTS = ("publication", "loop", "speed", "growth")
+PROBING = ("publication", "loop")
+
+
+def serve(out: Path, port: int, rehearse: bool) -> tuple["subprocess.Popen[bytes]", str]:
+    """Start the server; it answers some time later."""
+    from pointwork.models.serving import vllm_command
+    from pointwork.training.bases import directory_of
+
+    more = ["--dtype", "bfloat16"]
+    # A fixed share for keys and values: others take memory while it starts.
+    more += ["--enforce-eager"] if rehearse else ["--kv-cache-memory-bytes", str(8 << 30)]
+    command = vllm_command(directory_of("embedded"), SERVED, port=port, rank=32, slots=8, context=4096, more=more)
+    with (out / "vllm.log").open("ab") as log:
+        process = subprocess.Popen(command.argv, env={**os.environ, **command.env}, stdout=log, stderr=log)
+    return process, command.address
+
+
+class Beside:
+    """Trainings that run beside the rest, and stop while the file ``alone`` is there."""
+
+    def __init__(self, alone: Path) -> None:
+        self._alone, self._ended = alone, threading.Event()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopped = False
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def start(self, command: list[str], log: Path) -> None:
+        """Start one."""
+        with log.open("ab") as stream:
+            self._processes.append(subprocess.Popen(command, stdout=stream, stderr=stream))
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.1):
+            if self._alone.exists() != self._stopped:
+                self._stopped = not self._stopped
+                self._signal(signal.SIGSTOP if self._stopped else signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    process.send_signal(number)
+
+    def wait(self, until: float) -> None:
+        """For all of them; those that are late are interrupted, which saves their step, and killed in the end."""
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(1.0, until - 15 - time.monotonic()))
+        self._ended.set()
+        self._thread.join()
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGINT)
+        for process in self._processes:
+            try:
+                process.wait(max(1.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def commands(asked: argparse.Namespace, out: Path, url: str) -> dict[str, list[str]]:
+    """What each part runs."""
+    few = ["--rehearse"] if asked.rehearse else []
+    speed = [str(HERE / "grpo.py"), "--folder", str(out / "speed"), "--json", str(out / "speed.json"), *few]
+    published = [str(HERE / "publication.py"), "--out", str(out / "publication"), "--url", url]
+    published += ["--good", "2", "--rounds", "1", "--probes", "4"] if asked.rehearse else []
+    loop = ["-m", "pointwork", "train", "loop", "--role", "worker-small", "--out", str(out / "loop"), "--json"]
+    loop += ["--workers", "2" if asked.rehearse else "8", "--rank", "16"]
+    loop += (
+        ["--trials", "4", "--limit", "2", "--steps", "1"]
+        if asked.rehearse
+        else ["--trials", "48", "--limit", "20", "--steps", "4"]
+    )
+    growth = [str(HERE / "grpo_growth.py"), "--json", str(out / "growth.json"), "--png", str(out / "growth.png")]
+    growth += ["--seconds", "15" if asked.rehearse else "60"]
+    return {"speed": speed, "publication": published, "loop": loop, "growth": growth}
+
+
+def configured(out: Path, url: str) -> Path:
+    """A configuration whose roles the server serves."""
+    lines = [f'store = "sqlite:///{out / "loop.db"}"']
+    for role in ("planner", "worker-small", "worker-large"):
+        lines += [f"[models.{role}]", f'model = "{url}#{SERVED}"']
+    file = out / "pointwork.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def run(name: str, command: list[str], out: Path, env: dict[str, str], seconds: float) -> None:
+    """One part, to its end or its time's."""
+    began = time.monotonic()
+    with (out / f"{name}.log").open("ab") as log:
+        try:
+            code: int | str = subprocess.call(
+                [sys.executable, *command], stdout=log, stderr=log, env=env, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            code = "out of time"
+    Path(env[VARIABLE]).unlink(missing_ok=True)  # a part that died while it measured
+    print(f"{name}: {code} after {time.monotonic() - began:.0f} s", flush=True)
+
+
+def main() -> None:
+    """Start what runs beside, do the parts one by one, wait."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=560.0)
+    parser.add_argument("--url", help="a vLLM server that is there or will be")
+    parser.add_argument("--port", type=int, default=8011)
+    parser.add_argument("--parts", default=",".join(PARTS), help="those to do, in this order")
+    parser.add_argument("--seeds", type=int, default=3, help="of Seal-Tools; 0: none")
+    parser.add_argument("--seal", default="", help="further arguments of seal_tools.py")
+    parser.add_argument("--rehearse", action="store_true")
+    asked = parser.parse_args()
+    until = time.monotonic() + asked.seconds
+    out: Path = asked.out.expanduser().resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    server, url = (None, str(asked.url)) if asked.url else serve(out, asked.port, asked.rehearse)
+    alone = out / "alone"
+    free = out / "free"
+    for file in (alone, free):
+        file.unlink(missing_ok=True)
+    env = {**os.environ, VARIABLE: str(alone), "POINTWORK_CONFIG": str(configured(out, url))}
+    beside = Beside(alone)
+    for seed in range(asked.seeds):
+        command = [sys.executable, str(HERE / "seal_tools.py"), "--data", str(asked.data), "--seed", str(seed)]
+        command += ["--folder", str(out / "seal"), "--json", str(out / f"seal{seed}.json"), "--server", url]
+        command += ["--seconds", str(asked.seconds - 45), "--when", str(free), *asked.seal.split()]
+        beside.start(command + (["--rehearse"] if asked.rehearse else []), out / f"seal{seed}.log")
+    try:
+        parts = [name for name in asked.parts.split(",") if name]
+        for place, name in enumerate(parts):
+            if until - time.monotonic() > 30:
+                run(name, commands(asked, out, url)[name], out, env, until - time.monotonic())
+            if not set(parts[place + 1 :]) & set(PROBING):
+                free.touch()
+        free.touch()
+        beside.wait(until)
+    finally:
+        if server is not None:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()
