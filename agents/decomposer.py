@@ -22,6 +22,7 @@ DECOMPOSER = "decomposer"
 
 STEPS_TOKENS = 160
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w’'-]+", re.MULTILINE)
+_DAY = re.compile(r"\b\d{4}-\d{2}-(?P<day>\d{2})\b")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
 
@@ -38,23 +39,24 @@ class Decomposed:
     sure: float
 
 
-async def decompose(task: str, chat: Chat, most: int) -> Decomposed | None:
+async def decompose(task: str, chat: Chat, most: int, around: str = "") -> Decomposed | None:
     """The steps of a task; None: what was written is no plan of it.
 
     Args:
         task: the user's words.
         chat: to the model in the role ``decomposer``.
         most: steps that a plan may have.
+        around: what the files hold that may be needed (``surroundings``).
 
     Raises:
         BudgetExceeded: it can not be paid.
     """
     try:
-        said = await chat(ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS, logprobs=True))
+        said = await chat(ChatRequest(decomposer_prompt(task, around), max_tokens=STEPS_TOKENS, logprobs=True))
     except ProviderError:
         return None
     lines = [line.strip() for line in said.text.strip().splitlines() if line.strip()]
-    if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task):
+    if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task, around):
         return None
     sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
@@ -78,8 +80,11 @@ def _unsigned(line: str, task: str) -> str:
     return f"abs({line})" if _GAP.fullmatch(line) and _MORE_BY.search(task) else line
 
 
-def _sound(lines: Sequence[str], task: str) -> bool:
-    """Whether steps build on earlier ones only, each but the last on which another builds, and name nothing new."""
+def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
+    """Whether steps build on earlier ones only, each but the last on which another builds, and name nothing new.
+
+    Names may be those of the files; numbers only those of the task, as what stands in the files is to be looked up.
+    """
     used: set[str] = set()
     for number, line in enumerate(lines, 1):
         needs = REFERENCE.findall(line)
@@ -89,11 +94,12 @@ def _sound(lines: Sequence[str], task: str) -> bool:
     if used != {f"s{number}" for number in range(1, len(lines))}:
         return False
     text = "\n".join(REFERENCE.sub("", line) for line in lines)
-    known = set(tokenize(f"{task} Celsius Fahrenheit", stop=False))
+    known = set(tokenize(f"{task} {around} Celsius Fahrenheit", stop=False))
     if any(not set(tokenize(name, stop=False)) <= known for name in _NAME.findall(text)):
         return False
     said, parts = _said(task), _parts(task)
     given = said | parts | {part - 1 for part in parts}  # a quarter less is three quarters
+    text = _DAY.sub(lambda day: day["day"], text)  # of a task's "3 May" the year and the month are made
     if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
     if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):

@@ -10,6 +10,7 @@ from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
 from pointwork.agents.reader import once
 from pointwork.agents.services import Services
+from pointwork.agents.surroundings import surroundings
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
 from pointwork.tools import ToolContext
@@ -52,7 +53,9 @@ class Learned:
         Raises:
             BudgetExceeded: it can not be paid.
         """
-        return None if self.steps is None else await decompose(task, self.steps, most)
+        if self.steps is None:
+            return None
+        return await decompose(task, self.steps, most, await surroundings(task, self.context))
 
 
 def learned_of(

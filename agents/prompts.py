@@ -90,9 +90,15 @@ def querier_prompt(question: str, tables: str, values: Sequence[str] = ()) -> li
 DECOMPOSER = "Write the steps that lead to the answer, one a line. {s1} stands for the answer of the first step"
 
 
-def decomposer_prompt(task: str) -> list[Message]:
-    """A task whose steps are asked for."""
-    return [Message(role="system", content=DECOMPOSER), Message(role="user", content=task)]
+def decomposer_prompt(task: str, around: str = "") -> list[Message]:
+    """A task whose steps are asked for.
+
+    Args:
+        task: the user's words.
+        around: what the files hold that may be needed (``surroundings``).
+    """
+    said = f"{around}\n\nTask: {task}" if around else task
+    return [Message(role="system", content=DECOMPOSER), Message(role="user", content=said)]
 
 
 Worked = Sequence[tuple[str, Sequence[Mapping[str, object]]]]

@@ -85,12 +85,14 @@ class Beside:
 
 def commands(asked: argparse.Namespace, out: Path, url: str) -> dict[str, list[str]]:
     """What each part runs."""
+    from pointwork.training.bases import directory_of
+
     few = ["--rehearse"] if asked.rehearse else []
     speed = [str(HERE / "grpo.py"), "--folder", str(out / "speed"), "--json", str(out / "speed.json"), *few]
     published = [str(HERE / "publication.py"), "--out", str(out / "publication"), "--url", url]
     published += ["--good", "2", "--rounds", "1", "--probes", "4"] if asked.rehearse else []
     loop = ["-m", "pointwork", "train", "loop", "--role", "worker-small", "--out", str(out / "loop"), "--json"]
-    loop += ["--workers", "2" if asked.rehearse else "8", "--rank", "16"]
+    loop += ["--base", str(directory_of("embedded")), "--workers", "2" if asked.rehearse else "8"]
     loop += (
         ["--trials", "4", "--limit", "2", "--steps", "1"]
         if asked.rehearse
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="those to do, in this order")
     parser.add_argument("--seeds", type=int, default=3, help="of Seal-Tools; 0: none")
     parser.add_argument("--seal", default="", help="further arguments of seal_tools.py")
+    parser.add_argument("--recipe", default="", help="role and arguments of 'train recipe', to run beside, too")
     parser.add_argument("--rehearse", action="store_true")
     asked = parser.parse_args()
     until = time.monotonic() + asked.seconds
@@ -153,6 +156,9 @@ def main() -> None:
         command += ["--folder", str(out / "seal"), "--json", str(out / f"seal{seed}.json"), "--server", url]
         command += ["--seconds", str(asked.seconds - 45), "--when", str(free), *asked.seal.split()]
         beside.start(command + (["--rehearse"] if asked.rehearse else []), out / f"seal{seed}.log")
+    if asked.recipe:
+        command = [sys.executable, "-m", "pointwork", "train", "recipe", *asked.recipe.split(), "--json"]
+        beside.start([*command, "--out", str(out / "recipe")], out / "recipe.log")
     try:
         parts = [name for name in asked.parts.split(",") if name]
         for place, name in enumerate(parts):

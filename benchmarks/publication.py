@@ -196,11 +196,14 @@ def faults(publisher: Publisher, target: Tampered, student: Student, out: Path, 
         rows.add({"fault": fault, "found": row["answer"] != "delivered", "kept": kept, **row})
 
 
-def flow(store: Store, publisher: Publisher, student: Student, out: Path, config: Path, rows: Log) -> None:
-    """Runs of the runtime on two live adapters, a step on their trajectories, and runs on the new versions."""
-    roles = ("planner", "worker-small")
+def flow(
+    store: Store, publisher: Publisher, students: dict[str, Student], out: Path, config: Path, rows: Log
+) -> None:
+    """Runs of the runtime on two live adapters, a step of each on its trajectories, runs on the new versions."""
+    nothing = out / "nothing"  # to be read
+    nothing.mkdir(exist_ok=True)
     for round_ in range(len({row["round"] for row in rows.rows}), 2):
-        for number, role in enumerate(roles):
+        for number, (role, student) in enumerate(students.items()):
             student.step(20_000 + 10 * round_ + number)
             student.step(20_005 + 10 * round_ + number)
             print(attempt(publisher, student, out, role).get("error", "published"), role, flush=True)
@@ -208,26 +211,28 @@ def flow(store: Store, publisher: Publisher, student: Student, out: Path, config
         for task in tasks:
             env = {**os.environ, "POINTWORK_CONFIG": str(config)}
             command = [sys.executable, "-m", "pointwork", "run", task, "--json"]
-            ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+            ran = subprocess.run(command, env=env, cwd=nothing, capture_output=True, text=True, timeout=300)
             reply = json.loads(ran.stdout) if ran.stdout.strip() else {"run_id": None, "error": ran.stderr[-300:]}
             run = reply["run_id"]
             booked = store.rows(select(ledger).where(ledger.c.run_id == run, ledger.c.kind == "settle"))
             called = sorted({(row["by"], row["model_version"]) for row in booked if row["model"]})
-            now = {role: (found := live(store, role)) and found.version for role in roles}
+            now = {role: (found := live(store, role)) and found.version for role in students}
             rows.add({"round": round_, "run": run, "status": reply.get("status"), "live": now, "ledger": called})
-        learn(store, student, since=rows.rows[-1]["run"])
+        for role, student in students.items():
+            learn(store, student, role)
 
 
-def learn(store: Store, student: Student, since: str) -> None:
-    """One policy-gradient step on what the runtime's models wrote: its tokens, as the server returned them."""
-    written = store.rows(select(steps).where(steps.c.kind == "model", steps.c.token_ids.is_not(None)))
+def learn(store: Store, student: Student, role: str) -> None:
+    """One policy-gradient step on what the runtime's model wrote in a role: its tokens, as the server gave them."""
+    mine = (steps.c.kind == "model", steps.c.role == role, steps.c.token_ids.is_not(None))
+    written = store.rows(select(steps).where(*mine))
     known = {row["id"]: row["status"] for row in store.rows(select(runs.c.id, runs.c.status))}
     samples: list[Sample] = []
     for row in written[-8:]:
         prompt = student.model.chat_ids(row["input"]["messages"])
         value = 1.0 if known.get(row["run_id"]) == "ok" else -0.5
         samples.append(Sample(prompt, tuple(row["token_ids"]), value))
-    print(f"learning from {len(samples)} turns of the runs up to {since}", flush=True)
+    print(f"{role} learns from {len(samples)} turns of {len(written)}", flush=True)
     if samples:
         student.take(samples)
 
@@ -387,7 +392,8 @@ def main() -> None:
                 good(publisher, student, out, asked.good, logs["good"])
                 faults(publisher, target, student, out, asked.rounds, logs["faults"])
             if not asked.skip_flow:
-                flow(store, publisher, student, out, config, logs["flow"])
+                students = {ROLE: student, "worker-small": Student(asked.rate)}
+                flow(store, publisher, students, out, config, logs["flow"])
         finally:
             print(json.dumps(summary(out, inner, logs), indent=1), flush=True)
             picture(out, logs["good"].rows, logs["faults"].rows)

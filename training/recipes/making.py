@@ -60,6 +60,7 @@ def make(
     seed: int = 0,
     most: int = 1500,
     limit: int | None = None,
+    batch: int | None = None,
     show: bool | None = None,
 ) -> Made:
     """Train a role's adapter; Ctrl-C keeps what is done, and the same call goes on.
@@ -71,6 +72,7 @@ def make(
         epochs: passes over the examples.
         lr: peak learning rate.
         limit: only so many examples, and so many held out: to see that it works.
+        batch: examples of a step, or pages and views of tables; None: as many as two cores do in seconds.
         show: a progress bar; None: on a terminal.
 
     Raises:
@@ -80,7 +82,7 @@ def make(
     kept = _taken_up(folder, role)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
     model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=native_bf16() or None)
-    source = Bundled(taught, BATCH.get(role, EXAMPLES), seed)
+    source = Bundled(taught, batch or BATCH.get(role, EXAMPLES), seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
@@ -140,9 +142,11 @@ def _taken_up(folder: Path, role: Role) -> dict[str, Any]:
 
 
 def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:
+    rows = 256 if model.device.type == "cuda" else 16
+
     def answer(prompts: Sequence[Sequence[Message]]) -> list[str]:
         ids = [model.chat_ids([dict(m) for m in messages]) for messages in prompts]
-        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=16)
+        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=rows)
         return [model.decode(completions[0].ids) for completions in drawn]
 
     return answer

@@ -76,12 +76,13 @@ def tasks(
         worlds = querying.parted(_rows(querying.WORLDS))
         return _queries(worlds[0], seed, limit, querying.VARIANTS), _queries(worlds[1], seed, limit, 1)
     if role == "decomposer":
-        parts = [
-            [_steps(row) for row in _rows(decomposing.TASKS) if _tenth(row["task"]) == kept]
-            for kept in (False, True)
-        ]
-        random.Random(seed).shuffle(parts[0])
-        return parts[0][:limit], parts[1][:limit]
+        around, plain = _rows(decomposing.AROUND), _rows(decomposing.TASKS)
+        taught = [row for row in around if not _tenth(row["task"])]
+        rows = decomposing.beside([row for row in plain if not _tenth(row["task"])], taught)
+        read = [_steps(row) for row in [*rows, *taught * decomposing.TIMES]]
+        random.Random(seed).shuffle(read)
+        kept = [_steps(row) for row in [*plain, *around] if _tenth(row["task"])]
+        return read[:limit], kept[:limit]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -139,7 +140,7 @@ def _query(world: querying.World, asked: querying.Asked) -> Task:
 
 def _steps(row: dict[str, Any]) -> Task:
     said = "\n".join(row["steps"])
-    messages = [*decomposer_prompt(row["task"]), Message(role="assistant", content=said)]
+    messages = [*decomposer_prompt(row["task"], row.get("around", "")), Message(role="assistant", content=said)]
     shape = decomposing.shape(said)
     return Task(
         Example(tuple(dict(m) for m in messages), "decomposer"), lambda answer: decomposing.shape(answer) == shape

@@ -17,7 +17,7 @@ _DATA = {
     "GSM8K's training half (MIT), the shortest problems of up to 3 calculations",
     "reader": "training/recipes/reading_comprehension.jsonl, reading_entries.jsonl: texts and questions of our own",
     "querier": "training/recipes/table_questions.jsonl: tables, questions and queries of our own making",
-    "decomposer": "training/recipes/task_steps.jsonl: tasks and their steps of our own making",
+    "decomposer": "training/recipes/task_steps.jsonl, task_steps_around.jsonl: tasks and steps of our own making",
 }
 
 

@@ -23,6 +23,7 @@ def recipe(
     rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 6e-4,
     seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many examples: to see that it works.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Examples of a step: more on a GPU.")] = None,
     ship: Annotated[bool, typer.Option(help="Put it where the package looks for it, with its card.")] = False,
     base: Annotated[str, typer.Option(help="A Hugging Face folder or .gguf file instead.")] = "embedded",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -46,6 +47,7 @@ def recipe(
         lr=rate,
         seed=seed,
         limit=limit,
+        batch=batch,
         show=not json,
     )
     card = put(made, base=base) if ship and made.stopped == "finished" else None
