@@ -66,7 +66,7 @@ class Recipe:
     @property
     def budget(self) -> int:
         """Tokens that are computed at once."""
-        return 16384 if self.gpu else 2048
+        return 8192 if self.gpu else 2048
 
     def figures(self, model: LocalModel, requests: Sequence[Request]) -> dict[str, float]:
         """Of greedy answers."""
@@ -153,7 +153,7 @@ def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Grou
 def reinforced(model: LocalModel, recipe: Recipe) -> dict[str, object] | None:
     """GRPO from the weights as they are, and the figures of the best ones; None: interrupted."""
     settings = Settings(
-        recipe.steps, lr=recipe.lr / 10, width=2048, budget=recipe.budget, save_every=10,
+        recipe.steps, lr=recipe.lr / 5, width=2048, budget=recipe.budget, save_every=10,
         evaluate_every=1 if recipe.rehearsal else 10, patience=6, seed=recipe.seed,
     )  # fmt: skip
     groups, folder = drawn_groups(model, recipe), recipe.folder / "grpo"
@@ -191,6 +191,7 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="GRPO ends after so many, and is measured"
     )
+    parser.add_argument("--when", type=Path, help="ask nothing of the server until this file is there")
     parser.add_argument("--full", action="store_true", help="train all weights, not an adapter")
     parser.add_argument("--rehearse", action="store_true")
     arguments = parser.parse_args()
