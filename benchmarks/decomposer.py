@@ -1,9 +1,11 @@
 """The package's decomposer on tasks by authors whom it never saw: steps of the right shape, and which are plans.
 
-    python benchmarks/decomposer.py [--tasks 200] [--seed 0]
+    python benchmarks/decomposer.py [--around] [--tasks 200] [--seed 0]
 
 ``training/recipes/task_steps_unseen.jsonl`` has 860 tasks with the steps as two authors wrote them, who saw
-neither code nor the other tasks; nothing is trained on them. Right is a plan with as many steps, each taking the
+neither code nor the other tasks; nothing is trained on them. ``--around``: 240 tasks over the files of four worlds
+that nothing is trained on either (``task_steps_around_unseen.jsonl``), with what the files hold around them and,
+beside it, without. Right is a plan with as many steps, each taking the
 same answers and a calculation where theirs is one, whatever its words. Baseline: one step, the task as it is.
 """
 
@@ -14,6 +16,7 @@ import random
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.progress import track
 
@@ -26,7 +29,7 @@ from pointwork.models.adapters import packaged
 from pointwork.models.factory import open_client
 from pointwork.training.recipes import decomposing
 
-UNSEEN = Path(__file__).parents[1] / "training/recipes/task_steps_unseen.jsonl"
+RECIPES = Path(__file__).parents[1] / "training/recipes"
 MOST = 8
 
 
@@ -35,14 +38,15 @@ async def _again(said: Completion, _: ChatRequest) -> Completion:
     return said
 
 
-async def measure(rows: list[dict[str, list[str]]]) -> None:
+async def measure(rows: list[dict[str, Any]]) -> None:
     """Ask for the steps of each task, and print what came of it by the number of steps that there should be."""
     client = open_client("local:", adapter=packaged(DECOMPOSER))
     told: Counter[tuple[int, str]] = Counter()
     for row in track(rows, description="tasks", transient=True):
-        task, size = str(row["task"]), len(row["steps"])
-        said = await client.chat(ChatRequest(decomposer_prompt(task), max_tokens=STEPS_TOKENS, logprobs=True))
-        plan = await decompose(task, partial(_again, said), MOST)
+        task, around, size = str(row["task"]), str(row.get("around", "")), len(row["steps"])
+        asked = ChatRequest(decomposer_prompt(task, around), max_tokens=STEPS_TOKENS, logprobs=True)
+        said = await client.chat(asked)
+        plan = await decompose(task, partial(_again, said), MOST, around)
         right = decomposing.shape(said.text) == decomposing.shape("\n".join(row["steps"]))
         sure = plan is not None and plan.sure >= SPLIT
         for name, so in (("all", True), ("right", right), ("sure", sure), ("sure, right", sure and right)):
@@ -64,10 +68,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=200, help="so many, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--around", action="store_true", help="tasks over files, with and without what is in these")
     given = parser.parse_args()
-    rows = [json.loads(line) for line in UNSEEN.read_text(encoding="utf-8").splitlines()]
+    file = RECIPES / ("task_steps_around_unseen.jsonl" if given.around else "task_steps_unseen.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     random.Random(given.seed).shuffle(rows)
-    asyncio.run(measure(rows[: given.tasks]))
+    rows = rows[: given.tasks]
+    asyncio.run(measure(rows))
+    if given.around:
+        print("\nwithout what the files hold:\n")
+        asyncio.run(measure([{**row, "around": ""} for row in rows]))
 
 
 if __name__ == "__main__":

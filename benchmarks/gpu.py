@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 SERVED = "SmolLM2-135M-Instruct"
 PARTS = ("publication", "loop", "speed", "growth")
 PROBING = ("publication", "loop")
+STARTS = 240.0  # seconds that a server may take to start
 
 
 def serve(out: Path, port: int, rehearse: bool) -> tuple["subprocess.Popen[bytes]", str]:
@@ -32,8 +33,10 @@ def serve(out: Path, port: int, rehearse: bool) -> tuple["subprocess.Popen[bytes
     from pointwork.training.bases import directory_of
 
     more = ["--dtype", "bfloat16"]
-    # A fixed share for keys and values: others take memory while it starts.
+    # Others take memory while it starts: a fixed size of keys and values, and a share that is surely free. (With
+    # vLLM's own share, nine tenths, it refuses to start beside anything else.)
     more += ["--enforce-eager"] if rehearse else ["--kv-cache-memory-bytes", str(8 << 30)]
+    more += [] if rehearse else ["--gpu-memory-utilization", "0.2"]
     command = vllm_command(directory_of("embedded"), SERVED, port=port, rank=32, slots=8, context=4096, more=more)
     with (out / "vllm.log").open("ab") as log:
         process = subprocess.Popen(command.argv, env={**os.environ, **command.env}, stdout=log, stderr=log)
@@ -113,6 +116,22 @@ def configured(out: Path, url: str) -> Path:
     return file
 
 
+def answers(url: str, server: "subprocess.Popen[bytes] | None", seconds: float) -> bool:
+    """Wait until the server answers; whether it does."""
+    from pointwork.errors import PublicationError
+    from pointwork.training.publication.vllm import VllmTarget
+
+    target = VllmTarget([url])
+    try:
+        target.wait(seconds, lambda: server is None or server.poll() is None)
+    except PublicationError as error:
+        print(f"no server, so neither publication nor rollouts: {error}", flush=True)
+        return False
+    finally:
+        target.close()
+    return True
+
+
 def run(name: str, command: list[str], out: Path, env: dict[str, str], seconds: float) -> None:
     """One part, to its end or its time's."""
     began = time.monotonic()
@@ -161,6 +180,8 @@ def main() -> None:
         beside.start([*command, "--out", str(out / "recipe")], out / "recipe.log")
     try:
         parts = [name for name in asked.parts.split(",") if name]
+        if set(parts) & set(PROBING) and not answers(url, server, min(STARTS, asked.seconds / 2)):
+            parts = [name for name in parts if name not in PROBING]  # what needs no server is still done
         for place, name in enumerate(parts):
             if until - time.monotonic() > 30:
                 run(name, commands(asked, out, url)[name], out, env, until - time.monotonic())

@@ -103,7 +103,7 @@ class VllmEngine:
         folder: where adapters are written.
         merged: hand the adapter over merged; else as a LoRA (then ``rank`` is needed).
         rank: of the adapter; None: merged only.
-        memory: GB for keys and values.
+        memory: GB for keys and values. share: of the GPU's memory that must be free when it starts.
         longest: tokens of prompt and answer. rows: sequences that are decoded together.
         more: further arguments of ``vllm.LLM``.
 
@@ -123,6 +123,7 @@ class VllmEngine:
         merged: bool = True,
         rank: int | None = None,
         memory: float = 8.0,
+        share: float = 0.15,
         longest: int = 1024,
         rows: int = 512,
         **more: Any,
@@ -136,6 +137,7 @@ class VllmEngine:
             str(source),
             worker_extension_cls=f"{Merging.__module__}.{Merging.__qualname__}",
             kv_cache_memory_bytes=int(memory * 1e9),
+            gpu_memory_utilization=share,  # vLLM's own nine tenths are refused beside a trainer
             max_model_len=longest,
             max_num_seqs=rows,
             disable_log_stats=True,

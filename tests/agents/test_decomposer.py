@@ -33,13 +33,15 @@ def _completion(text: str, sure: float = 0.9, finish: Any = "stop") -> Completio
     return Completion(text, 1, 2, finish, "m", token_ids=(1, 2), logprobs=(math.log(sure) / 2,) * 2)
 
 
-def _decomposed(said: str, *, task: str = TASK, most: int = 8, finish: Any = "stop") -> Decomposed | None:
+def _decomposed(
+    said: str, *, task: str = TASK, most: int = 8, finish: Any = "stop", around: str = ""
+) -> Decomposed | None:
     async def chat(request: ChatRequest) -> Completion:
-        assert request.messages == decomposer_prompt(task)
+        assert request.messages == decomposer_prompt(task, around)
         assert request.messages[0]["content"] == DECOMPOSER
         return _completion(said, finish=finish)
 
-    return asyncio.run(decompose(task, chat, most))
+    return asyncio.run(decompose(task, chat, most, around))
 
 
 def test_steps_build_on_one_another() -> None:
@@ -110,6 +112,36 @@ def test_an_average_is_of_as_many_as_were_found() -> None:
 def test_constants_and_the_tasks_own_names_are_known() -> None:
     assert _decomposed("How long is the Otter?\n{s1} * 12", task="How long is the otter, twelvefold?") is not None
     assert _decomposed("What does it cost?\n{s1} * (1 - 15 / 100)", task="15% off: what does it cost?") is not None
+
+
+WEEK = "What does Mabel earn in two weeks?"
+HOURS = "hours a week of Mabel Orme\npay an hour of Mabel Orme\n{s1} * {s2} * 2"
+STAFF = "staff: name, hours a week, pay an hour | name Mabel Orme\nPay: There are 52 weeks and 21 holidays."
+
+
+def test_names_may_be_those_of_the_files_and_numbers_not() -> None:
+    assert _decomposed(HOURS, task=WEEK, around=STAFF) is not None
+    assert _decomposed(HOURS, task=WEEK) is None
+    assert _decomposed(HOURS.replace("* 2", "* 21"), task=WEEK, around=STAFF) is None
+
+
+def test_a_day_may_be_written_with_its_year() -> None:
+    task, said = "Is the Harper booking before 3 May?", "date of the Harper booking\nis {s1} before 2026-05-0"
+    assert _decomposed(f"{said}3", task=task) is not None
+    assert _decomposed(f"{said}4", task=task) is None
+
+
+def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
+    (tmp_path / "staff.csv").write_text("name,hours a week,pay an hour\nMabel Orme,24,13.50\n")
+    asked: list[ChatRequest] = []
+
+    async def chat(request: ChatRequest) -> Completion:
+        asked.append(request)
+        return _completion(HOURS)
+
+    assert asyncio.run(Learned(ToolContext(root=tmp_path), steps=chat).decomposed(WEEK, 8)) is not None
+    shown = "staff: name, hours a week, pay an hour | name Mabel Orme"
+    assert asked[0].messages[1]["content"] == f"{shown}\n\nTask: {WEEK}"
 
 
 def test_steps_that_were_cut_off_or_too_many_are_no_plan() -> None:

@@ -14,7 +14,7 @@ from pointwork.agents.prompts import UNANSWERED, UNSAID
 from pointwork.errors import PlanError, UsageError
 from pointwork.models import ChatRequest, Completion
 from pointwork.tools import expressions
-from pointwork.training.recipes import gsm8k, pages, querying
+from pointwork.training.recipes import decomposing, gsm8k, pages, querying
 from pointwork.training.recipes.roles import Role, accuracy, tasks
 
 
@@ -107,6 +107,25 @@ def test_every_taught_plan_in_steps_is_one_that_the_runtime_accepts() -> None:
         if asyncio.run(decompose(asked, chat, 8)) is None:
             refused.append(f"{asked}: {said}")
     assert len(refused) < 0.02 * len(taught)
+
+
+def test_a_third_of_the_tasks_stands_beside_what_has_nothing_to_do_with_it() -> None:
+    rows: list[dict[str, Any]] = [{"task": f"task {number}", "steps": ["a"]} for number in range(300)]
+    around = [{"task": "x", "steps": ["b"], "around": f"table {number}"} for number in range(7)]
+    found = decomposing.beside(rows, around)
+    assert [row["task"] for row in found] == [row["task"] for row in rows]
+    shown = [row["around"] for row in found if "around" in row]
+    assert 60 < len(shown) < 140
+    assert set(shown) == {row["around"] for row in around}
+    assert decomposing.beside(rows, []) == rows
+
+
+def test_of_tasks_over_files_what_is_held_out_is_not_taught() -> None:
+    taught, held_out = tasks("decomposer")
+    asked = [[str(task.example.messages[1]["content"]) for task in part] for part in (taught, held_out)]
+    over = [{text for text in part if "\n\nTask: " in text} for part in asked]
+    assert len(over[1]) > 50
+    assert not {text.rpartition("Task: ")[2] for text in asked[0]} & {t.rpartition("Task: ")[2] for t in asked[1]}
 
 
 def test_queries_answer_what_their_world_holds() -> None:
