@@ -7,7 +7,7 @@ the answer of the first.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pointwork.agents.job import Chat
 from pointwork.agents.plan import REFERENCE, Subtask
@@ -33,10 +33,33 @@ class Decomposed:
     Attributes:
         steps: without capabilities.
         sure: probability of the whole text.
+        agreed: two readings of the task, with and without what the files hold, came to steps of this shape.
     """
 
     steps: tuple[Subtask, ...]
     sure: float
+    agreed: bool = False
+
+
+def shape(steps: Sequence[str]) -> list[tuple[tuple[str, ...], bool]]:
+    """Of each step the answers that it takes, and whether it is a calculation: what wording does not move."""
+    return [(tuple(REFERENCE.findall(step)), not re.search(r"[a-z]{3}", REFERENCE.sub("", step))) for step in steps]
+
+
+def chosen(plain: Decomposed | None, informed: Decomposed | None) -> Decomposed | None:
+    """One of two readings of a task, without and with what the files hold.
+
+    Where both come to steps of one shape, those without it: they are in the task's own words. Else several steps
+    come before one (a sum that the task does not speak of is seen only in the files), and of two plans the surer.
+    """
+    if plain is None or informed is None:
+        return plain or informed
+    one, other = ([step.text for step in found.steps] for found in (plain, informed))
+    if len(one) > 1 and shape(one) == shape(other):
+        return replace(plain, agreed=True)
+    if min(len(one), len(other)) == 1:
+        return plain if len(one) > len(other) else informed
+    return max(plain, informed, key=lambda found: found.sure)
 
 
 async def decompose(task: str, chat: Chat, most: int, around: str = "") -> Decomposed | None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.decomposer import DECOMPOSER, Decomposed, decompose
+from pointwork.agents.decomposer import DECOMPOSER, Decomposed, chosen, decompose
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
@@ -55,7 +55,8 @@ class Learned:
         """
         if self.steps is None:
             return None
-        return await decompose(task, self.steps, most, await surroundings(task, self.context))
+        plain, around = await decompose(task, self.steps, most), await surroundings(task, self.context)
+        return chosen(plain, await decompose(task, self.steps, most, around)) if around else plain
 
 
 def learned_of(

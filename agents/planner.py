@@ -147,12 +147,12 @@ class Planner:
         found = None if self.learned is None else await self.learned.decomposed(task, self.settings.max_subtasks)
         if (
             found is None
-            or found.sure < least
+            or (found.sure < least and not found.agreed)
             or {step.text for step in found.steps} & {text for text, _ in failed}
         ):
             return None
         steps, weakest = await self._with_capabilities(found.steps)
-        likely = found.sure >= LIKELY and len(steps) > 1
+        likely = (found.sure >= LIKELY or found.agreed) and len(steps) > 1
         if weakest <= (ANOTHER if likely else max(sure, ANOTHER)):
             return None
         return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")

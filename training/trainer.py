@@ -12,7 +12,7 @@ from pointwork.training.advantages import Kind, advantages
 from pointwork.training.loop import Settings, Source, Trainer, tokens_of
 from pointwork.training.model import LocalModel
 from pointwork.training.objective import Objective, Stats, Totals, policy_loss
-from pointwork.training.packing import Batch, Sample, pack
+from pointwork.training.packing import Batch, Sample
 from pointwork.training.samples import Example, Group
 
 
@@ -23,7 +23,7 @@ class SFTTrainer(Trainer[Example | Sample]):
         """One optimiser step."""
         samples = [self.model.sample_of(item.messages) if isinstance(item, Example) else item for item in batch]
         kept = [sample for sample in samples if _fits(sample, self.settings)]
-        batches = pack(kept, width=self.settings.width, budget=self.settings.budget)
+        batches = self.packed(kept)
         tokens = sum(len(sample.completion_ids) for sample in kept)
         loss = entropy = 0.0
         for part in batches:
@@ -117,7 +117,7 @@ class GRPOTrainer(Trainer[Group]):
     def update(self, batch: Sequence[Group]) -> dict[str, float]:
         """``updates`` optimiser steps on one batch; none if no group teaches anything."""
         samples, figures = self.samples_of(batch)
-        batches = [part.to(self.model.device) for part in self._packed(samples)]
+        batches = [part.to(self.model.device) for part in self.packed(samples)]
         totals = Totals(sum(len(sample.completion_ids) for sample in samples), len(samples))
         figures |= tokens_of(batches)
         if not batches:
@@ -138,9 +138,6 @@ class GRPOTrainer(Trainer[Group]):
                 stats.add(of_part)
             report = stats.report() | self.advance()
         return figures | report
-
-    def _packed(self, samples: Sequence[Sample]) -> list[Batch]:
-        return pack(samples, width=self.settings.width, budget=self.settings.budget)
 
     def _scored(self, batches: Sequence[Batch]) -> list[Tensor]:
         with torch.no_grad():

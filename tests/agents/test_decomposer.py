@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,9 +13,9 @@ from sqlalchemy import select
 
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import Decomposed, decompose
+from pointwork.agents.decomposer import Decomposed, chosen, decompose
 from pointwork.agents.learned import Learned, learned_of
-from pointwork.agents.plan import Plan
+from pointwork.agents.plan import Plan, Subtask
 from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
@@ -141,7 +142,27 @@ def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
 
     assert asyncio.run(Learned(ToolContext(root=tmp_path), steps=chat).decomposed(WEEK, 8)) is not None
     shown = "staff: name, hours a week, pay an hour | name Mabel Orme"
-    assert asked[0].messages[1]["content"] == f"{shown}\n\nTask: {WEEK}"
+    assert [a.messages[1]["content"] for a in asked] == [WEEK, f"{shown}\n\nTask: {WEEK}"]
+
+
+def _plans(*lines: str, sure: float = 0.3) -> Decomposed:
+    return Decomposed(tuple(Subtask(f"s{n}", line, "", ()) for n, line in enumerate(lines, 1)), sure)
+
+
+def test_of_two_readings_that_agree_the_one_in_the_tasks_words_is_taken() -> None:
+    plain = _plans("What does Mabel do?", "What is her pay?", "{s1} * {s2}", sure=0.001)
+    informed = _plans("hours a week of Mabel", "pay an hour of Mabel", "{s1} * {s2} * 2", sure=0.5)
+    assert chosen(plain, informed) == replace(plain, agreed=True)
+
+
+def test_of_two_readings_that_differ_several_steps_come_before_one_and_the_surer_before_the_other() -> None:
+    one, two = _plans("What does Mabel earn?", sure=0.9), _plans("pay of Mabel", "{s1} * 2", sure=0.1)
+    other = _plans("Who is Mabel?", "pay of {s1}", sure=0.2)
+    assert chosen(one, two) == chosen(two, one) == two
+    assert chosen(two, other) == chosen(other, two) == other
+    assert chosen(None, two) == chosen(two, None) == two
+    assert chosen(one, one) == one
+    assert chosen(None, None) is None
 
 
 def test_steps_that_were_cut_off_or_too_many_are_no_plan() -> None:
@@ -169,10 +190,12 @@ def _plan(
     fit: float = 0.3,
     whole: float = 0.2,
     failed: str = "",
+    informed: str = "",
 ) -> tuple[Plan, list[str]]:
     """The plan of a small team, and which trained roles were asked.
 
-    Agents fit the steps of the model so well, and the parts that the rules make so well; a part has failed.
+    Agents fit the steps of the model so well, and the parts that the rules make so well; a part has failed. Shown
+    the files, the model writes other steps.
     """
     asked: list[str] = []
 
@@ -182,6 +205,8 @@ def _plan(
 
     def says(role: str, text: str, likely: float) -> Any:
         async def chat(request: ChatRequest) -> Completion:
+            if "\n\nTask: " in request.messages[-1]["content"]:
+                return _completion(informed, likely)
             asked.append(role)
             return _completion(text, likely)
 
@@ -216,6 +241,17 @@ def test_else_the_steps_of_the_model_are_the_plan(tmp_path: Path) -> None:
 def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp_path: Path) -> None:
     assert _plan(tmp_path, sure=SPLIT - 0.01)[0].author != "decomposer"
     assert _plan(tmp_path, fit=0.15)[0].author != "decomposer"
+
+
+def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> None:
+    same = "keeper of the bees\nlength_m of the boat of {s1}\n{s2} in feet"
+    found, _ = _plan(tmp_path, sure=SPLIT / 9, whole=0.9, informed=same)
+    assert (found.author, found.subtasks[0].text) == ("decomposer", "Who keeps the bees?")
+    assert (
+        _plan(tmp_path, sure=SPLIT / 9, whole=0.9, informed="boat of the man\n{s1} in feet")[0].author
+        != "decomposer"
+    )
+    assert _plan(tmp_path, sure=SPLIT / 9, fit=0.15, informed=same)[0].author != "decomposer"
 
 
 def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_third_of_the_tasks_stands_beside_what_has_nothing_to_do_with_it() -> 
     assert [row["task"] for row in found] == [row["task"] for row in rows]
     shown = [row["around"] for row in found if "around" in row]
     assert 60 < len(shown) < 140
-    assert set(shown) == {row["around"] for row in around}
+    assert set(shown) == {str(row["around"]) for row in around}
     assert decomposing.beside(rows, []) == rows
 
 

@@ -1,11 +1,10 @@
 """Tasks of our own with the steps that lead to the answer of each, some with what the files hold around them."""
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from pointwork.agents.plan import REFERENCE
+from pointwork.agents import decomposer
 
 TASKS = "task_steps.jsonl"
 # Tasks over files, with what ``agents.surroundings`` found in these: their words alone do not say the steps.
@@ -26,6 +25,5 @@ def beside(rows: Sequence[dict[str, Any]], around: Sequence[dict[str, Any]]) -> 
 
 
 def shape(said: str) -> list[tuple[tuple[str, ...], bool]]:
-    """Of each step the answers that it takes, and whether it is a calculation: what wording does not move."""
-    steps = [line.strip() for line in said.strip().splitlines() if line.strip()]
-    return [(tuple(REFERENCE.findall(step)), not re.search(r"[a-z]{3}", REFERENCE.sub("", step))) for step in steps]
+    """Of what was written, the shape of its steps (``agents.decomposer.shape``)."""
+    return decomposer.shape([line.strip() for line in said.strip().splitlines() if line.strip()])
