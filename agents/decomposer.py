@@ -40,26 +40,33 @@ class Decomposed:
     sure: float
     agreed: bool = False
 
+    @property
+    def lines(self) -> list[str]:
+        """What the steps say."""
+        return [step.text for step in self.steps]
+
 
 def shape(steps: Sequence[str]) -> list[tuple[tuple[str, ...], bool]]:
     """Of each step the answers that it takes, and whether it is a calculation: what wording does not move."""
     return [(tuple(REFERENCE.findall(step)), not re.search(r"[a-z]{3}", REFERENCE.sub("", step))) for step in steps]
 
 
-def chosen(plain: Decomposed | None, informed: Decomposed | None) -> Decomposed | None:
-    """One of two readings of a task, without and with what the files hold.
+def readings(plain: Decomposed | None, informed: Decomposed | None) -> list[Decomposed]:
+    """What may be meant, of what was written without and with what the files hold: the planner takes what fits.
 
-    Where both come to steps of one shape, those without it: they are in the task's own words. Else several steps
-    come before one (a sum that the task does not speak of is seen only in the files), and of two plans the surer.
+    Several steps come before one: a sum that the task does not speak of is seen only in the files.
     """
-    if plain is None or informed is None:
-        return plain or informed
-    one, other = ([step.text for step in found.steps] for found in (plain, informed))
-    if len(one) > 1 and shape(one) == shape(other):
-        return replace(plain, agreed=True)
-    if min(len(one), len(other)) == 1:
-        return plain if len(one) > len(other) else informed
-    return max(plain, informed, key=lambda found: found.sure)
+    found = [one for one in (plain, informed) if one is not None]
+    several = [one for one in found if len(one.steps) > 1]
+    if len(several) == 2 and shape(several[0].lines) == shape(several[1].lines):
+        return [replace(one, agreed=True) for one in several]
+    return several or found[:1]
+
+
+def covered(found: Decomposed, task: str) -> float:
+    """The share of a task's words that its steps speak of."""
+    words = set(tokenize(task))
+    return len(words & set(tokenize(REFERENCE.sub("", " ".join(found.lines))))) / max(1, len(words))
 
 
 async def decompose(task: str, chat: Chat, most: int, around: str = "") -> Decomposed | None:
@@ -114,7 +121,7 @@ def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
         if any(int(need[1:]) >= number for need in needs):
             return False
         used |= set(needs)
-    if used != {f"s{number}" for number in range(1, len(lines))}:
+    if used != {f"s{number}" for number in range(1, len(lines))} or len(set(lines)) < len(lines):
         return False
     text = "\n".join(REFERENCE.sub("", line) for line in lines)
     known = set(tokenize(f"{task} {around} Celsius Fahrenheit", stop=False))

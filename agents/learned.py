@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.decomposer import DECOMPOSER, Decomposed, chosen, decompose
+from pointwork.agents.decomposer import DECOMPOSER, Decomposed, decompose, readings
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
@@ -47,16 +47,16 @@ class Learned:
             return 0.0
         return written.sure if written.query else 0.0
 
-    async def decomposed(self, task: str, most: int) -> Decomposed | None:
-        """The steps of a task, at most so many; None: nobody says, or it makes no plan.
+    async def decomposed(self, task: str, most: int) -> list[Decomposed]:
+        """What the steps of a task may be, at most so many; empty: nobody says, or it makes no plan.
 
         Raises:
             BudgetExceeded: it can not be paid.
         """
         if self.steps is None:
-            return None
+            return []
         plain, around = await decompose(task, self.steps, most), await surroundings(task, self.context)
-        return chosen(plain, await decompose(task, self.steps, most, around)) if around else plain
+        return readings(plain, await decompose(task, self.steps, most, around) if around else None)
 
 
 def learned_of(

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
+from pointwork.agents.decomposer import covered
 from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
@@ -144,18 +145,19 @@ class Planner:
 
         After a failure it is taken only if none of its steps has failed already.
         """
-        found = None if self.learned is None else await self.learned.decomposed(task, self.settings.max_subtasks)
-        if (
-            found is None
-            or (found.sure < least and not found.agreed)
-            or {step.text for step in found.steps} & {text for text, _ in failed}
+        tried = {text for text, _ in failed}
+        best, plan = 0.0, None
+        for found in (
+            [] if self.learned is None else await self.learned.decomposed(task, self.settings.max_subtasks)
         ):
-            return None
-        steps, weakest = await self._with_capabilities(found.steps)
-        likely = (found.sure >= LIKELY or found.agreed) and len(steps) > 1
-        if weakest <= (ANOTHER if likely else max(sure, ANOTHER)):
-            return None
-        return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
+            if (found.sure < least and not found.agreed) or set(found.lines) & tried:
+                continue
+            steps, weakest = await self._with_capabilities(found.steps)
+            likely = (found.sure >= LIKELY or found.agreed) and len(steps) > 1
+            score = weakest + covered(found, task)
+            if weakest > (ANOTHER if likely else max(sure, ANOTHER)) and score > best:
+                best, plan = score, Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
+        return plan
 
     def _own_words(self, part: Subtask, planned: Subtask) -> tuple[Subtask]:
         """One step, then in the user's own words. A trained planner's choice of a capability is not taken."""

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import Decomposed, chosen, decompose
+from pointwork.agents.decomposer import Decomposed, covered, decompose, readings
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan, Subtask
 from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
@@ -140,7 +140,7 @@ def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
         asked.append(request)
         return _completion(HOURS)
 
-    assert asyncio.run(Learned(ToolContext(root=tmp_path), steps=chat).decomposed(WEEK, 8)) is not None
+    assert asyncio.run(Learned(ToolContext(root=tmp_path), steps=chat).decomposed(WEEK, 8))
     shown = "staff: name, hours a week, pay an hour | name Mabel Orme"
     assert [a.messages[1]["content"] for a in asked] == [WEEK, f"{shown}\n\nTask: {WEEK}"]
 
@@ -149,20 +149,31 @@ def _plans(*lines: str, sure: float = 0.3) -> Decomposed:
     return Decomposed(tuple(Subtask(f"s{n}", line, "", ()) for n, line in enumerate(lines, 1)), sure)
 
 
-def test_of_two_readings_that_agree_the_one_in_the_tasks_words_is_taken() -> None:
+def test_two_readings_of_one_shape_agree() -> None:
     plain = _plans("What does Mabel do?", "What is her pay?", "{s1} * {s2}", sure=0.001)
     informed = _plans("hours a week of Mabel", "pay an hour of Mabel", "{s1} * {s2} * 2", sure=0.5)
-    assert chosen(plain, informed) == replace(plain, agreed=True)
+    assert readings(plain, informed) == [replace(plain, agreed=True), replace(informed, agreed=True)]
 
 
-def test_of_two_readings_that_differ_several_steps_come_before_one_and_the_surer_before_the_other() -> None:
+def test_several_steps_come_before_one() -> None:
     one, two = _plans("What does Mabel earn?", sure=0.9), _plans("pay of Mabel", "{s1} * 2", sure=0.1)
     other = _plans("Who is Mabel?", "pay of {s1}", sure=0.2)
-    assert chosen(one, two) == chosen(two, one) == two
-    assert chosen(two, other) == chosen(other, two) == other
-    assert chosen(None, two) == chosen(two, None) == two
-    assert chosen(one, one) == one
-    assert chosen(None, None) is None
+    assert readings(one, two) == readings(two, one) == [two]
+    assert readings(two, other) == [two, other]
+    assert readings(None, two) == readings(two, None) == [two]
+    assert readings(one, one) == [one]
+    assert readings(None, None) == []
+
+
+def test_steps_cover_what_they_speak_of() -> None:
+    task = "By how much was the battery bank dearer than the cistern lining?"
+    whole = _plans("What did the battery bank cost?", "What did the cistern lining cost?", "{s1} - {s2}")
+    part = _plans("cost of the cistern lining", "cost of the hut", "{s1} - {s2}")
+    assert covered(part, task) < covered(whole, task) < 1
+
+
+def test_a_step_that_stands_twice_is_no_plan() -> None:
+    assert _decomposed("What does it cost?\nWhat does it cost?\n{s1} * {s2}") is None
 
 
 def test_steps_that_were_cut_off_or_too_many_are_no_plan() -> None:
@@ -244,7 +255,7 @@ def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp
 
 
 def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> None:
-    same = "keeper of the bees\nlength_m of the boat of {s1}\n{s2} in feet"
+    same = "keeper of the hives?\nlength_m of the craft of {s1}?\n{s2} in feet"
     found, _ = _plan(tmp_path, sure=SPLIT / 9, whole=0.9, informed=same)
     assert (found.author, found.subtasks[0].text) == ("decomposer", "Who keeps the bees?")
     assert (
@@ -319,7 +330,7 @@ def test_what_planning_asked_is_not_asked_again() -> None:
     services = SimpleNamespace(in_hand=in_hand, models=SimpleNamespace(trained=trained), agents={})
     for _ in range(2):
         learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
-        assert asyncio.run(learned.decomposed(TASK, 8)) is not None
+        assert asyncio.run(learned.decomposed(TASK, 8))
     assert asked == ["decomposer"]
     assert len(said) == 1
 
