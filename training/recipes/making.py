@@ -31,7 +31,7 @@ class Made:
 
     Attributes:
         role: of the adapter. base: the model that it belongs to. folder: where it is (peft's form).
-        examples: trained on; held_out: not. epochs, seed, lr: of the training.
+        examples: trained on; held_out: not. epochs, seed, lr, batch: of the training.
         before, after: share of the held-out examples that are answered right, without and with the adapter.
         stopped: ``finished``, or ``interrupted``: the same command goes on.
     """
@@ -47,6 +47,7 @@ class Made:
     before: float
     after: float
     stopped: str
+    batch: int = EXAMPLES
 
 
 def make(
@@ -82,7 +83,8 @@ def make(
     kept = _taken_up(folder, role)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
     model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=native_bf16() or None)
-    source = Bundled(taught, batch or BATCH.get(role, EXAMPLES), seed)
+    batch = batch or BATCH.get(role, EXAMPLES)
+    source = Bundled(taught, batch, seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
@@ -106,6 +108,7 @@ def make(
         before,
         after,
         report.stopped,
+        batch,
     )
     notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made

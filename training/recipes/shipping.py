@@ -50,7 +50,8 @@ def ship(
         "licence": "Apache-2.0",
         "form": "LoRA, rank 16, alpha 32, on all linear layers, 16-bit",
         "data": _DATA[made.role],
-        "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --seed {made.seed} --ship",
+        "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --rate {made.lr:g} "
+        f"--batch {made.batch} --seed {made.seed} --ship",
         "training": told,
         "measured": measured or {},
     }
