@@ -16,7 +16,7 @@ from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.decomposer import Decomposed, covered, decompose, readings
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Plan, Subtask
-from pointwork.agents.planner import AGAIN, BETTER, QUERIED, SPLIT, Planner
+from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion, weights
@@ -202,7 +202,6 @@ def _plan(
     whole: float = 0.2,
     failed: str = "",
     informed: str = "",
-    steps: str = STEPS,
 ) -> tuple[Plan, list[str]]:
     """The plan of a small team, and which trained roles were asked.
 
@@ -229,7 +228,7 @@ def _plan(
 
     (root / "boats.csv").write_text("name,length_m\nOtter,11\nHeron,9\n")
     learned = Learned(
-        ToolContext(root=root), "table", says("querier", query, query_sure), says("decomposer", steps, sure)
+        ToolContext(root=root), "table", says("querier", query, query_sure), says("decomposer", STEPS, sure)
     )
     planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, learned=learned)
     report = "It was not found." if failed else ""
@@ -257,7 +256,7 @@ def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp
 
 def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> None:
     same = "keeper of the hives?\nlength_m of the craft of {s1}?\n{s2} in feet"
-    found, _ = _plan(tmp_path, sure=SPLIT / 9, whole=0.9, informed=same)
+    found, _ = _plan(tmp_path, sure=SPLIT / 9, informed=same)
     assert (found.author, found.subtasks[0].text) == ("decomposer", "Who keeps the bees?")
     assert (
         _plan(tmp_path, sure=SPLIT / 9, whole=0.9, informed="boat of the man\n{s1} in feet")[0].author
@@ -266,19 +265,17 @@ def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> N
     assert _plan(tmp_path, sure=SPLIT / 9, fit=0.15, informed=same)[0].author != "decomposer"
 
 
-def test_several_steps_are_the_plan_where_agents_fit_the_rules_better(tmp_path: Path) -> None:
-    assert _plan(tmp_path, fit=0.3, whole=0.9, sure=SPLIT + 0.001)[0].author == "decomposer"
+def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:
+    less = (SPLIT + LIKELY) / 2
+    assert _plan(tmp_path, fit=0.5, whole=0.5, sure=less)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 0.6 * BETTER, whole=0.5, sure=less)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.5 + 1.4 * BETTER, whole=0.5, sure=less)[0].author == "decomposer"
 
 
-def test_one_step_is_the_plan_only_where_it_fits_better(tmp_path: Path) -> None:
-    """The rules make two parts of the task; the model says that it is one."""
-
-    def author(whole: float) -> str:
-        task = "Who keeps the bees, and who paints the gate?"
-        return _plan(tmp_path, task=task, steps="Who?", fit=0.3, whole=whole)[0].author
-
-    assert author(0.3 + 0.6 * BETTER) == "splitter"
-    assert author(0.3 + 1.4 * BETTER) == "instant"
+def test_likely_steps_are_the_plan_where_agents_fit_them_less(tmp_path: Path) -> None:
+    assert _plan(tmp_path, fit=0.3, whole=0.6, sure=LIKELY + 0.01)[0].author == "decomposer"
+    assert _plan(tmp_path, fit=0.3, whole=0.6, sure=LIKELY - 0.01)[0].author != "decomposer"
+    assert _plan(tmp_path, fit=0.15, whole=0.6, sure=LIKELY + 0.01)[0].author != "decomposer"  # nobody can do it
 
 
 def test_after_a_failure_the_model_may_be_less_sure(tmp_path: Path) -> None:
