@@ -5,7 +5,8 @@
 One vLLM server (started here, or ``--url``) draws for the trainings and takes what is published. The trainings of
 Seal-Tools run beside everything else: they stand still while a time is measured (``alone.py``), and ask nothing of
 the server until publication is through with it (a probe beside other requests can end vLLM: docs/publication.md).
-Every part resumes: the same command again does what is left, also what failed. OUT gets a log and a result of each.
+The same command again does what is left, also what failed (growth, a minute, anew). OUT gets a log and a result of
+each.
 """
 
 import argparse
@@ -71,17 +72,21 @@ class Beside:
                     process.send_signal(number)
 
     def wait(self, until: float) -> None:
-        """For all of them; those that are late are interrupted, which saves their step, and killed in the end."""
+        """For all of them, so long."""
         for process in self._processes:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(max(1.0, until - 15 - time.monotonic()))
+                process.wait(max(0.0, until - time.monotonic()))
+
+    def end(self, seconds: float = 15.0) -> None:
+        """Those that are late are interrupted, which saves their step, and killed in the end."""
+        until = time.monotonic() + seconds
         self._ended.set()
         self._thread.join()
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGINT)
         for process in self._processes:
             try:
-                process.wait(max(1.0, until - time.monotonic()))
+                process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -136,12 +141,16 @@ def run(name: str, command: list[str], out: Path, env: dict[str, str], seconds: 
     """One part, to its end or its time's."""
     began = time.monotonic()
     with (out / f"{name}.log").open("ab") as log:
+        # Parts have processes of their own, with engines on the GPU: all of them end with it.
+        part = subprocess.Popen([sys.executable, *command], stdout=log, stderr=log, env=env, start_new_session=True)
         try:
-            code: int | str = subprocess.call(
-                [sys.executable, *command], stdout=log, stderr=log, env=env, timeout=seconds
-            )
+            code: int | str = part.wait(seconds)
         except subprocess.TimeoutExpired:
             code = "out of time"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(part.pid, signal.SIGKILL)
+            part.wait()
     Path(env[VARIABLE]).unlink(missing_ok=True)  # a part that died while it measured
     print(f"{name}: {code} after {time.monotonic() - began:.0f} s", flush=True)
 
@@ -183,13 +192,14 @@ def main() -> None:
         if set(parts) & set(PROBING) and not answers(url, server, min(STARTS, asked.seconds / 2)):
             parts = [name for name in parts if name not in PROBING]  # what needs no server is still done
         for place, name in enumerate(parts):
+            if not set(parts[place:]) & set(PROBING):
+                free.touch()
             if until - time.monotonic() > 30:
                 run(name, commands(asked, out, url)[name], out, env, until - time.monotonic())
-            if not set(parts[place + 1 :]) & set(PROBING):
-                free.touch()
         free.touch()
-        beside.wait(until)
+        beside.wait(until - 15)
     finally:
+        beside.end()
         if server is not None:
             server.terminate()
 

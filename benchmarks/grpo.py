@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
     others = in_use()
     model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
     if not gpu:
-        return steps(model, sample, folder, sizes, gpu, others)
+        return steps(model, partial(sample, rows=512), folder, sizes, gpu, others)
     engine = VllmEngine(directory_of(source), folder, merged=False, rank=RANK, memory=KEYS)
     found = {f"{name}-lora": row for name, row in steps(model, engine, folder / "lora", sizes, gpu, others).items()}
     engine.merged = True
@@ -109,7 +110,7 @@ def steps(
         published: list[float] = []
 
         def groups(step: int) -> list[Group]:
-            drawn = draw(model, asked, n=n, max_tokens=longest, seed=step, rows=512)  # noqa: B023
+            drawn = draw(model, asked, n=n, max_tokens=longest, seed=step)  # noqa: B023
             published.append(getattr(draw, "published", 0.0))  # noqa: B023  (used up before the loop goes on)
             tokens.append(sum(len(answer.ids) for several in drawn for answer in several))  # noqa: B023
             return [

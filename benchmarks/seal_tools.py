@@ -19,6 +19,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -59,11 +60,6 @@ class Recipe:
     longest: int = LONGEST
 
     @property
-    def rows(self) -> int:
-        """Answers that are drawn at once."""
-        return 256 if self.gpu else 16
-
-    @property
     def budget(self) -> int:
         """Tokens that are computed at once."""
         return 8192 if self.gpu else 2048
@@ -72,7 +68,7 @@ class Recipe:
         """Of greedy answers."""
         found = Figures()
         asked = [model.chat_ids(self.data.prompt(request)) for request in requests]
-        answers = self.draw(model, asked, max_tokens=self.longest, temperature=0, rows=self.rows)
+        answers = self.draw(model, asked, max_tokens=self.longest, temperature=0)
         for request, (answer,) in zip(requests, answers, strict=True):
             found.add(model.decode(answer.ids), request.gold)
         return found.report()
@@ -93,7 +89,7 @@ def planned(arguments: argparse.Namespace) -> Recipe:
     made = data.generated(arguments.made, seed=arguments.seed)
     made += [request for several in varied[2:] for request in several]
     folder = arguments.folder / f"seed{arguments.seed}"
-    draw: Sampler = sample
+    draw: Sampler = partial(sample, rows=256 if gpu else 16)  # answers that are drawn at once
     if arguments.server:
         where = (folder / "served").resolve()
         draw = ServedSampler(arguments.server, where, name=f"seal-{arguments.seed}", patience=300)
@@ -136,7 +132,7 @@ def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Grou
         requests = shuffled(step)
         asked = [model.chat_ids(recipe.data.prompt(request)) for request in requests]
         seed = recipe.seed * 10_000 + step
-        drawn = recipe.draw(model, asked, n=recipe.trials, max_tokens=recipe.longest, seed=seed, rows=recipe.rows)
+        drawn = recipe.draw(model, asked, n=recipe.trials, max_tokens=recipe.longest, seed=seed)
         found: list[Group] = []
         for request, prompt, answers in zip(requests, asked, drawn, strict=True):
             earned = [reward(model.decode(answer.ids), request.gold) for answer in answers]

@@ -157,15 +157,14 @@ class VllmEngine:
         max_tokens: int = 256,
         temperature: float = 1.0,
         seed: int = 0,
-        rows: int = 64,
     ) -> list[list[Completion]]:
-        """See ``sample``; ``seed`` and ``rows`` are not used: the engine's draws depend on its batches anyway.
+        """See ``sample``; ``seed`` is not used: the engine's draws depend on its batches anyway.
 
         Raises:
             UsageError: bad arguments; no adapter is trained; not ``merged``, and the engine takes no LoRA.
             TrainingError: the engine could not take the adapter.
         """
-        del seed, rows
+        del seed
         checked(prompts, n, max_tokens, temperature)
         asked = self._vllm.SamplingParams(
             n=n, max_tokens=max_tokens, temperature=temperature, logprobs=0, flat_logprobs=True, detokenize=False

@@ -44,7 +44,6 @@ class Sampler(Protocol):
         max_tokens: int = 256,
         temperature: float = 1.0,
         seed: int = 0,
-        rows: int = 64,
     ) -> list[list[Completion]]: ...
 
 

@@ -65,10 +65,9 @@ class ServedSampler:
         max_tokens: int = 256,
         temperature: float = 1.0,
         seed: int = 0,
-        rows: int = 64,
     ) -> list[list[Completion]]:
-        """See ``sample``; ``seed`` and ``rows`` are not used: a server's draws depend on its batches anyway."""
-        del seed, rows
+        """See ``sample``; ``seed`` is not used: a server's draws depend on its batches anyway."""
+        del seed
         checked(prompts, n, max_tokens, temperature)
         version = self._publish(model)
         places = range(0, len(prompts), self._prompts)
