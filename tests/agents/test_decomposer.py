@@ -265,6 +265,16 @@ def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> N
     assert _plan(tmp_path, sure=SPLIT / 9, fit=0.15, informed=same)[0].author != "decomposer"
 
 
+def test_of_readings_that_agree_the_one_that_fits_and_covers_is_taken(tmp_path: Path) -> None:
+    fits = "keeper of hives\nlength_m of craft of {s1}\n{s2} in feet"  # not asked as questions: fits as ``whole``
+    assert (
+        _plan(tmp_path, fit=0.3, whole=0.9, sure=LIKELY + 0.1, informed=fits)[0].subtasks[0].text
+        == "keeper of hives"
+    )
+    covers = "Man who keeps the bees?\nHow long is the boat of {s1}?\n{s2} in feet"
+    assert _plan(tmp_path, sure=LIKELY + 0.1, informed=covers)[0].subtasks[0].text == "Man who keeps the bees?"
+
+
 def test_the_rules_plan_stands_where_agents_fit_it_as_well(tmp_path: Path) -> None:
     less = (SPLIT + LIKELY) / 2
     assert _plan(tmp_path, fit=0.5, whole=0.5, sure=less)[0].author != "decomposer"

@@ -50,6 +50,24 @@ def test_a_table_that_is_named_comes_first(root: Path) -> None:
     assert around("How old is the Kestrel?", root)[0] == "aviary: bird, age | bird Kestrel"
 
 
+def test_a_name_among_many_brings_its_table_first(root: Path) -> None:
+    (root / "staff.csv").write_text(STAFF + "".join(f"Person {number},{number},9\n" for number in range(60)))
+    (root / "a_full_week.csv").write_text("full week,earn\n1,2\n")
+    assert around("What does Mabel earn in a full week?", root)[0].startswith("staff:")
+
+
+def test_a_value_of_small_letters_is_named_too(root: Path) -> None:
+    (root / "goods.csv").write_text("product,kind\nTin,bread\nSlab,cake\n")
+    assert "goods: product, kind | kind bread" in around("Our dearest loaf of bread?", root)
+
+
+def test_a_section_of_settings_says_nothing(root: Path) -> None:
+    (root / "vans.toml").write_text("[vans.Clover]\nmot_expires = 2026-06-19\n")
+    lines = around("Will Clover still have an MOT in July?", root)
+    assert [line for line in lines if "mot_expires" in line]
+    assert not [line for line in lines if line.endswith("[vans.Clover]")]
+
+
 def test_where_nothing_is_to_be_read_there_is_nothing(tmp_path: Path) -> None:
     assert around("What does Mabel earn?", None) == []
     assert around("What does Mabel earn?", tmp_path) == []

@@ -120,9 +120,32 @@ def test_a_request_is_varied_in_text_and_calls_alike(data: SealTools) -> None:
     assert data.varied([asked], seed=3)[0].tools != data.varied([asked], seed=5)[0].tools
 
 
+def test_values_that_would_be_mistaken_are_left(data: SealTools) -> None:
+    def asked(text: str, *values: Any) -> Any:
+        return data.request(text, text, [{"api": "getA", "parameters": {"x": value}} for value in values])
+
+    requests = [
+        asked("A of Rome, not of Oslo.", "Rome"),
+        asked("A of Bergen and of New Bergen.", "Bergen", "New Bergen"),
+        asked("A of Oslo in 2021.", "Oslo", 2021),
+    ]
+    years: set[int] = set()
+    for seed in range(40):
+        one, two, three = data.varied(requests, seed=seed)
+        assert one.text.count("Oslo") == 1
+        assert all(str(call["parameters"]["x"]) in two.text for call in two.gold)
+        assert two.text.count(str(two.gold[0]["parameters"]["x"])) == 2 or "New Bergen" not in two.text
+        years.add(three.gold[1]["parameters"]["x"])
+    assert len(years) > 5
+    assert min(years) >= 1990
+    assert max(years) < 2030
+
+
 def test_days_are_made_where_a_day_is_wanted(tmp_path: Path, data: SealTools) -> None:
     data.tools["getA"]["parameters"]["x"]["description"] = "The day (e.g., 2022-10-15)"
     found = [c["parameters"]["x"] for made in data.generated(40, seed=2) for c in made.gold if c["api"] == "getA"]
+    said = " ".join(made.text for made in data.generated(40, seed=2))
+    assert re.search(r"\b[A-Z][a-z]+ \d{1,2}, 20[0-2]\d\b", said)
     assert found
     assert all(re.fullmatch(r"20[0-2]\d-\d\d-\d\d", value) for value in found)
     assert len(set(found)) > 1

@@ -16,7 +16,7 @@ pytest.importorskip("peft")
 from pointwork.errors import TrainingError, UsageError  # noqa: E402
 from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
-from pointwork.training.loop import Settings, Shuffled, Trainer  # noqa: E402
+from pointwork.training.loop import BUDGET, Settings, Shuffled, Trainer  # noqa: E402
 from pointwork.training.model import LocalModel, Lora  # noqa: E402
 from pointwork.training.objective import Objective  # noqa: E402
 from pointwork.training.packing import Sample  # noqa: E402
@@ -355,3 +355,14 @@ def test_batches_are_a_function_of_seed_and_step() -> None:
     assert first != second
     with pytest.raises(UsageError, match="nothing"):
         Shuffled([], 4)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(None, BUDGET["cpu"]), (600, 600)])
+def test_micro_batches_fit_the_device(
+    tmp_path: Path, tiny: Callable[..., LocalModel], budget: int | None, most: int
+) -> None:
+    trainer = SFTTrainer(tiny(), lambda step: [], Settings(1, budget=budget), tmp_path)
+    samples = [Sample((number % 30 + 1,) * 300, (number % 30, 2)) for number in range(20)]
+    sizes = [batch.ids.numel() for batch in trainer.packed(samples)]
+    assert max(sizes) <= most
+    assert max(sizes) > most / 2

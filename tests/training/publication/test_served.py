@@ -1,6 +1,5 @@
 """Every ``Sampler``: in-process, and a server with vLLM's routes."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from stands import STOPS, FakeVllm, move, tiny_model  # noqa: E402
 
 from pointwork.errors import ProviderError, PublicationError, UsageError  # noqa: E402
 from pointwork.training.model import LocalModel  # noqa: E402
+from pointwork.training.publication.vllm import VllmTarget  # noqa: E402
 from pointwork.training.sampling import Completion, Sampler, sample  # noqa: E402
 from pointwork.training.served import ServedSampler  # noqa: E402
 
@@ -102,8 +102,39 @@ def test_faults_are_told(model: LocalModel, server: FakeVllm, served: ServedSamp
     assert served(model, PROMPTS, max_tokens=1)
 
 
-def test_a_server_that_is_not_there_is_waited_for(model: LocalModel, tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_a_server_that_is_not_there_is_waited_for(
+    model: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def wait(target: VllmTarget, seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(VllmTarget, "wait", wait)
     with pytest.raises(PublicationError, match="is the server running"):
-        ServedSampler("http://127.0.0.1:9/v1", tmp_path, patience=1.2)(model, PROMPTS)
-    assert time.monotonic() - began > 1
+        ServedSampler("http://127.0.0.1:9/v1", tmp_path, patience=70)(model, PROMPTS)
+    assert waited == [70]
+
+
+@pytest.mark.parametrize(("seconds", "alive", "asked"), [(2.5, True, 2), (2.5, False, 1), (0.0, True, 1)])
+def test_waiting_ends_with_the_time_or_the_process(seconds: float, alive: bool, asked: int) -> None:
+    asks: list[bool] = []
+
+    def lives() -> bool:
+        asks.append(alive)
+        return alive
+
+    target = VllmTarget(["http://127.0.0.1:9/v1"])
+    with pytest.raises(PublicationError, match="is the server running"):
+        target.wait(seconds, lives)
+    assert len(asks) >= asked
+    assert alive or len(asks) == 1
+    target.close()
+
+
+def test_a_server_that_comes_up_is_waited_for_no_longer(server: FakeVllm, served: ServedSampler) -> None:
+    asks: list[bool] = []
+    target = VllmTarget([server.url])
+    target.wait(60, lambda: bool(asks.append(True)))
+    assert asks == []
+    target.close()
