@@ -34,6 +34,10 @@ _RATE = re.compile(
 _ROUNDED = re.compile(r"^(?P<what>.+?),?\s+rounded\s+(?P<way>up|down)\W*$", re.IGNORECASE)
 
 
+# What comes last anyway: "12 % of 480, plus 3". (Of "2 plus 3, times 4" the comma changes the sum.)
+_THEN_ADDED = re.compile(r",\s+(?=(?:plus|minus)\b(?!.*\b(?:times|multiplied|divided)\b))", re.IGNORECASE)
+
+
 def expression_of(text: str) -> str:
     """The expression that a text is, without words for what is counted (``12 crowns * 3``); empty if it is none."""
     if len(text) > MAX_CHARACTERS:
@@ -42,6 +46,7 @@ def expression_of(text: str) -> str:
         what = expression_of(rounded["what"])
         return what and f"{'ceil' if rounded['way'].lower() == 'up' else 'floor'}({what})"
     text = _PERCENT_OF_HUNDRED.sub(r"\1\2", text)
+    text = _THEN_ADDED.sub(" ", text)
     if rate := _RATE.match(text):
         return expression_of(rate["n"] + rate["rest"])
     if evaluate_text(text) is not None:

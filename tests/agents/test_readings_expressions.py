@@ -20,3 +20,12 @@ from pointwork.agents.readings.expressions import expression_of
 )
 def test_texts_that_are_expressions(text: str, expression: str) -> None:
     assert expression_of(text) == expression
+
+
+@pytest.mark.parametrize("text", ["What is 12.5% of 480, plus 3?", "What is 3 times 4, minus 5?"])
+def test_what_is_added_after_a_comma_is_part_of_the_sum(text: str) -> None:
+    assert expression_of(text) == text.replace(",", "")
+
+
+def test_a_comma_that_changes_the_sum_is_not_read_over() -> None:
+    assert not expression_of("What is 2 plus 3, times 4?")
