@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from pointwork.errors import TrainingError
+from pointwork.errors import TrainingError, UsageError
 from pointwork.models.adapters import packaged
+from pointwork.training.publication.gguf_lora import read_lora
 from pointwork.training.recipes.making import Bundled, make
 from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Task
@@ -32,6 +34,28 @@ def test_a_recipe_is_made_and_shipped(tiny_folder: Path, tmp_path: Path) -> None
     assert adapter.checked().read_bytes()[:4] == b"GGUF"
     assert card["measured"] == {"starter": 0.5}
     assert card["training"]["examples"] == 4
+
+
+def test_a_recipe_goes_on_from_an_adapter(tiny_folder: Path, tmp_path: Path) -> None:
+    base = str(tiny_folder)
+    first = make("planner", tmp_path / "first", base=base, epochs=1.0, limit=4, lr=1e-2, show=False)
+    card = json.loads(ship(first, tmp_path / "adapters", base=base).read_text())
+    shipped = tmp_path / "adapters" / "planner" / "adapter.gguf"
+    # a step too small to move anything: what comes out is what it went on from, whichever form that has
+    for parent in (shipped, Path(first.folder)):
+        folder = tmp_path / f"from {parent.name}"
+        second = make("planner", folder, base=base, epochs=1.0, limit=4, lr=1e-12, parent=parent, show=False)
+        for one, other in zip(read_lora(second.folder), read_lora(first.folder), strict=True):
+            whole = other.scale * other.b @ other.a
+            np.testing.assert_allclose(one.scale * one.b @ one.a, whole, atol=np.abs(whole).max() * 2e-3)
+    with pytest.raises(TrainingError, match="went on from planner-.*, not from nothing"):
+        make("planner", tmp_path / f"from {shipped.name}", base=base, limit=4, show=False)
+    with pytest.raises(UsageError, match="no adapter to go on from"):
+        make("planner", tmp_path / "third", base=base, limit=4, parent=tmp_path / "none", show=False)
+    second = make("planner", tmp_path / "third", base=base, epochs=1.0, limit=4, parent=shipped, show=False)
+    assert second.parent == card["version"]
+    made_by = json.loads(ship(second, tmp_path / "adapters", base=base).read_text())["made_by"]
+    assert made_by.endswith("--parent shipped --ship")
 
 
 def test_a_folder_that_can_not_be_one_is_said(tiny_folder: Path, tmp_path: Path) -> None:

@@ -158,6 +158,61 @@ def write_gguf(adapter: str | Path, base: str | Path, out: str | Path, *, half: 
     return target
 
 
+def write_peft(file: str | Path, base: str | Path, out: str | Path, *, name: str = "model") -> Path:
+    """Write an adapter of llama.cpp as peft's: what ``write_gguf`` does, backwards, so that training can go on.
+
+    Args:
+        file: a GGUF adapter of the ``llama`` architecture.
+        base: the Hugging Face directory of the model that it belongs to; only ``config.json`` is read.
+        out: the directory, which is made; its alpha is twice the rank, the rest of the scale is in B.
+        name: of the base, for the adapter's configuration.
+
+    Returns:
+        The directory.
+
+    Raises:
+        TrainingError: the file is no such adapter; see ``heads_of``.
+        ImportError: the extra ``train`` is not installed.
+    """
+    heads, target = heads_of(base), Path(out)
+    alpha, found = _gguf_tensors(Path(file))
+    modules = {short: module for module, short in _NAMES.items()}
+    weights: dict[str, Array] = {}
+    ranks: set[int] = set()
+    for key, array in found.items():
+        match = re.match(r"blk\.(\d+)\.(\w+)\.weight\.lora_([ab])$", key)
+        if match is None or match[2] not in modules:
+            raise TrainingError(f"{file} holds {key!r}; an adapter is read with LoRA on {', '.join(_NAMES)} only")
+        half, module = match[3].upper(), modules[match[2]]
+        rank = array.shape[0 if half == "A" else 1]
+        ranks.add(rank)
+        if half == "B":
+            array = _ordered(module, array, heads, back=True) * np.float32(alpha / (2 * rank))
+        weights[f"base_model.model.model.layers.{match[1]}.{module}.lora_{half}.weight"] = array
+    if len(ranks) != 1 or len(found) % 2:
+        raise TrainingError(f"{file}: training goes on from one rank for all matrices, each with its A and B")
+    target.mkdir(parents=True, exist_ok=True)
+    save: Any = importlib.import_module("safetensors.numpy").save_file
+    save({key: np.ascontiguousarray(array, dtype=np.float32) for key, array in weights.items()}, target / WEIGHTS)
+    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": name, "r": min(ranks)}
+    used = sorted({key.split(".")[6] for key in weights})
+    config |= {"lora_alpha": 2 * min(ranks), "lora_dropout": 0.0, "bias": "none", "target_modules": used}
+    (target / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    return target
+
+
+def _gguf_tensors(file: Path) -> tuple[float, dict[str, Array]]:
+    """Alpha and matrices of a GGUF adapter."""
+    gguf: Any = require("gguf")
+    try:
+        reader = gguf.GGUFReader(file)
+        field: Any = reader.get_field(gguf.Keys.Adapter.LORA_ALPHA)
+        alpha = float(field.contents())
+        return alpha, {row.name: np.array(row.data, np.float32) for row in reader.tensors}
+    except (OSError, ValueError, AttributeError, IndexError) as error:
+        raise TrainingError(f"{file} is not a GGUF adapter, or not all of one: {error!r}") from error
+
+
 def rescaled(adapter: str | Path, out: str | Path, times: float) -> Path:
     """A copy of a peft adapter whose effect on each matrix is ``times`` as large: the same form, other B.
 
@@ -173,18 +228,19 @@ def rescaled(adapter: str | Path, out: str | Path, times: float) -> Path:
     return target
 
 
-def permuted(rows: Array, heads: int) -> Array:
-    """Rows of q or k (heads · size, columns) in llama.cpp's order: of each head, i beside i + half."""
+def permuted(rows: Array, heads: int, *, back: bool = False) -> Array:
+    """Rows of q or k (heads · size, columns) in llama.cpp's order, or ``back``: of each head, i beside i + half."""
     half = rows.shape[0] // heads // 2
+    form = (heads, half, 2) if back else (heads, 2, half)
     return np.ascontiguousarray(
-        rows.reshape(heads, 2, half, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape), dtype=np.float32
+        rows.reshape(*form, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape), dtype=np.float32
     )
 
 
-def _ordered(module: str, b: Array, heads: Heads) -> Array:
+def _ordered(module: str, b: Array, heads: Heads, *, back: bool = False) -> Array:
     if module == "self_attn.q_proj":
-        return permuted(b, heads.query)
-    return permuted(b, heads.key) if module == "self_attn.k_proj" else b
+        return permuted(b, heads.query, back=back)
+    return permuted(b, heads.key, back=back) if module == "self_attn.k_proj" else b
 
 
 def _config(folder: Path) -> dict[str, Any]:

@@ -6,12 +6,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pointwork.errors import TrainingError
+from pointwork.errors import TrainingError, UsageError
 from pointwork.models import Message
+from pointwork.models.adapters import FILE, adapters_dir
 from pointwork.training import notes
+from pointwork.training.bases import directory_of
 from pointwork.training.loop import Settings, Shuffled
 from pointwork.training.model import LocalModel, Lora, native_bf16
 from pointwork.training.packing import Sample
+from pointwork.training.publication.gguf_lora import WEIGHTS, write_peft
+from pointwork.training.publication.target import file_digest
 from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Role, Task, accuracy, tasks
 from pointwork.training.samples import Example
@@ -23,6 +27,7 @@ BATCH = {"reader": 12, "querier": 4}
 EXAMPLES = 16
 ANSWER_TOKENS = 200
 NOTE = "made.json"
+SHIPPED = "shipped"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Made:
         examples: trained on; held_out: not. epochs, seed, lr, batch: of the training.
         before, after: share of the held-out examples that are answered right, without and with the adapter.
         stopped: ``finished``, or ``interrupted``: the same command goes on.
+        parent: version of the adapter that it went on from; empty: a new one.
     """
 
     role: Role
@@ -48,6 +54,7 @@ class Made:
     after: float
     stopped: str
     batch: int = EXAMPLES
+    parent: str = ""
 
 
 def make(
@@ -62,6 +69,7 @@ def make(
     most: int = 1500,
     limit: int | None = None,
     batch: int | None = None,
+    parent: str | Path | None = None,
     show: bool | None = None,
 ) -> Made:
     """Train a role's adapter; Ctrl-C keeps what is done, and the same call goes on.
@@ -74,15 +82,17 @@ def make(
         lr: peak learning rate.
         limit: only so many examples, and so many held out: to see that it works.
         batch: examples of a step, or pages and views of tables; None: as many as two cores do in seconds.
+        parent: an adapter to go on from, peft's folder or a ``.gguf`` file; ``shipped``: the package's.
         show: a progress bar; None: on a terminal.
 
     Raises:
-        UsageError: GSM8K is not in ``data``.
+        UsageError: GSM8K is not in ``data``; there is no such parent.
         TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
-    kept = _taken_up(folder, role)
+    source_of, version = _parent(role, parent)
+    kept = _taken_up(folder, role, version)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
-    model = LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=native_bf16() or None)
+    model = _model(base, source_of, folder, seed)
     batch = batch or BATCH.get(role, EXAMPLES)
     source = Bundled(taught, batch, seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
@@ -90,10 +100,12 @@ def make(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
     )
     if not kept:
-        notes.write(folder, NOTE, {"role": role})  # a folder that refuses is found before anything is computed
+        notes.write(
+            folder, NOTE, {"role": role, "parent": version}
+        )  # a folder that refuses is found before anything is computed
     # a run that is taken up has its first figure already: the model is no longer what it was
     before = kept["before"] if "before" in kept else accuracy(held_out, _answers(model))
-    notes.write(folder, NOTE, {"role": role, "before": before})
+    notes.write(folder, NOTE, {"role": role, "parent": version, "before": before})
     report = SFTTrainer(model, source, settings, folder, show=show).fit()
     after = accuracy(held_out, _answers(model))
     made = Made(
@@ -109,6 +121,7 @@ def make(
         after,
         report.stopped,
         batch,
+        version,
     )
     notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made
@@ -136,11 +149,36 @@ class Bundled:
         return [example for bundle in self._batches(step) for example in bundle]
 
 
-def _taken_up(folder: Path, role: Role) -> dict[str, Any]:
+def _parent(role: Role, given: str | Path | None) -> tuple[Path | None, str]:
+    """Where the adapter to go on from is, and its version: role and digest, as of what ships."""
+    if given is None:
+        return None, ""
+    place = adapters_dir() / role / FILE if str(given) == SHIPPED else Path(given)
+    file = place / WEIGHTS if place.is_dir() else place
+    if not file.is_file():
+        raise UsageError(f"there is no adapter to go on from at {file}; give peft's folder or a .gguf file")
+    return place, f"{role}-{file_digest(file)[:12]}"
+
+
+def _model(base: str, parent: Path | None, folder: Path, seed: int) -> LocalModel:
+    bf16 = native_bf16() or None
+    if parent is None:
+        return LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=bf16)
+    if parent.is_file():
+        parent = write_peft(parent, directory_of(base), folder / "parent")
+    return LocalModel.load(base, adapter=parent, seed=seed, bf16=bf16)
+
+
+def _taken_up(folder: Path, role: Role, parent: str) -> dict[str, Any]:
     """What an earlier call noted in its folder; empty if there was none."""
     kept: dict[str, Any] = notes.read(folder, NOTE) or {}
     if kept.get("role", role) != role:
         raise TrainingError(f"{folder} holds the training of {kept['role']}, not of {role}; give another folder")
+    if kept and kept.get("parent", "") != parent:
+        raise TrainingError(
+            f"{folder} holds a training that went on from {kept.get('parent') or 'nothing'}, not from "
+            f"{parent or 'nothing'}; give another folder"
+        )
     return kept
 
 

@@ -40,6 +40,7 @@ def ship(
     """
     place = (folder or adapters_dir()) / made.role
     place.mkdir(parents=True, exist_ok=True)
+    parent = _named(made.parent, place / CARD)
     file = write_gguf(made.folder, directory_of(base), place / FILE)
     digest = file_digest(file)
     told = {key: value for key, value in asdict(made).items() if key not in ("folder", "stopped", "base")}
@@ -51,10 +52,18 @@ def ship(
         "form": "LoRA, rank 16, alpha 32, on all linear layers, 16-bit",
         "data": _DATA[made.role],
         "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --rate {made.lr:g} "
-        f"--batch {made.batch} --seed {made.seed} --ship",
+        f"--batch {made.batch} --seed {made.seed}{parent} --ship",
         "training": told,
         "measured": measured or {},
     }
     path = place / CARD
     path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def _named(parent: str, card: Path) -> str:
+    """How a command names the adapter that was gone on from: what ships until now by that word."""
+    if not parent:
+        return ""
+    shipped = json.loads(card.read_text(encoding="utf-8"))["version"] if card.is_file() else ""
+    return f" --parent {'shipped' if parent == shipped else parent}"

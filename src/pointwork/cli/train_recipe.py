@@ -24,6 +24,10 @@ def recipe(
     seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many examples: to see that it works.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Examples of a step: more on a GPU.")] = None,
+    parent: Annotated[
+        str | None,
+        typer.Option(help="Adapter to go on from: peft's folder, a .gguf file, or shipped. Default: a new one."),
+    ] = None,
     ship: Annotated[bool, typer.Option(help="Put it where the package looks for it, with its card.")] = False,
     base: Annotated[str, typer.Option(help="A Hugging Face folder or .gguf file instead.")] = "embedded",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -48,6 +52,7 @@ def recipe(
         seed=seed,
         limit=limit,
         batch=batch,
+        parent=parent,
         show=not json,
     )
     card = put(made, base=base) if ship and made.stopped == "finished" else None

@@ -24,6 +24,7 @@ from pointwork.training.publication.gguf_lora import (
     permuted,
     read_lora,
     write_gguf,
+    write_peft,
 )
 from pointwork.training.publication.llama import LlamaTarget
 from pointwork.training.publication.probe import judge
@@ -77,6 +78,27 @@ def test_matrices_scale_and_order(
         np.testing.assert_allclose(got, whole, atol=np.abs(whole).max() * (2e-3 if half else 1e-6))
 
 
+@pytest.mark.parametrize("half", [True, False])
+def test_an_adapter_is_read_back(
+    adapters: Adapters, tiny_files: tuple[Path, Path], tmp_path: Path, half: bool
+) -> None:
+    folder = adapters((0.3, 1))
+    back = write_peft(
+        write_gguf(folder, tiny_files[1], tmp_path / "a.gguf", half=half), tiny_files[1], tmp_path / "p"
+    )
+    for one, other in zip(read_lora(back), read_lora(folder), strict=True):
+        assert (one.layer, one.module) == (other.layer, other.module)
+        whole = other.scale * other.b @ other.a
+        np.testing.assert_allclose(one.scale * one.b @ one.a, whole, atol=np.abs(whole).max() * 2e-3)
+    said = json.loads((back / CONFIG).read_text())
+    assert said["lora_alpha"] == 2 * said["r"]
+    (tmp_path / "cut.gguf").write_bytes((tmp_path / "a.gguf").read_bytes()[:300])
+    (tmp_path / "text.gguf").write_text("no adapter")
+    for name in ("cut", "text", "missing"):
+        with pytest.raises(TrainingError, match="is not a GGUF adapter"):
+            write_peft(tmp_path / f"{name}.gguf", tiny_files[1], tmp_path / "q")
+
+
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3))
 def test_the_order_of_rows(heads: int, half: int, columns: int) -> None:
     rows = np.arange(heads * 2 * half * columns, dtype=np.float32).reshape(-1, columns)
@@ -87,6 +109,7 @@ def test_the_order_of_rows(heads: int, half: int, columns: int) -> None:
             first = head * 2 * half
             assert (moved[first + 2 * i] == rows[first + i]).all()
             assert (moved[first + 2 * i + 1] == rows[first + half + i]).all()
+    assert (permuted(moved, heads, back=True) == rows).all()
 
 
 def served(target: LlamaTarget, scorer: TorchScorer, folder: Path, probes: list[Probe]) -> tuple[float, float]:
@@ -118,7 +141,7 @@ def test_llama_computes_what_peft_does(
     assert coefficient == pytest.approx(1, abs=0.01)
     assert left < 0.05
     # without moving the rows of q and k it is another adapter: this test would see it
-    monkeypatch.setattr(gguf_lora, "permuted", lambda rows, heads: rows)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    monkeypatch.setattr(gguf_lora, "permuted", lambda rows, heads, **_: rows)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
     assert served(target, scorer, folder, probes)[1] > 3 * left
     target.close()
 
