@@ -32,9 +32,17 @@ def require(module: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         extra = EXTRAS[module.split(".")[0]]
-        raise ImportError(
-            f"{module} is not installed; it comes with the extra {extra!r}: pip install 'pointwork[{extra}]'"
-        ) from error
+        raise ImportError(_lacking(module, extra)) from error
+
+
+def explained(error: ImportError) -> str:
+    """What an import that failed says; of a module of an extra, how to bring it."""
+    extra = EXTRAS.get((error.name or "").split(".")[0])
+    return _lacking(str(error.name), extra) if extra and isinstance(error, ModuleNotFoundError) else str(error)
+
+
+def _lacking(module: str, extra: str) -> str:
+    return f"{module} is not installed; it comes with the extra {extra!r}: pip install 'pointwork[{extra}]'"
 
 
 def encoder_installed() -> bool:

@@ -443,3 +443,12 @@ def test_a_run_that_nothing_was_decided_for_is_no_request(cli: Any) -> None:
     assert said.code == 2
     assert "01a206b938d879aea7a05ced4011" in said.err
     assert "runs list" in said.err
+
+
+def test_what_is_not_installed_is_named_with_its_extra(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from pointwork.cli.app import run_app; "
+    code += "sys.exit(run_app(['train', 'recipe', 'planner', '--out', 'out']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == output.FAILED
+    said = " ".join(done.stderr.split())
+    assert "torch is not installed; it comes with the extra 'train': pip install 'pointwork[train]'" in said

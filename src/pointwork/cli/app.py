@@ -27,6 +27,7 @@ from pointwork.cli import (
 )
 from pointwork.cli.output import BUDGET, FAILED, USAGE, err, take_any_text
 from pointwork.errors import BudgetExceeded, ConfigError, PointworkError, UsageError
+from pointwork.extras import explained
 
 app = typer.Typer(
     name="pointwork",
@@ -98,7 +99,7 @@ bench.app.command("safety", epilog="Example: [bold]pointwork bench safety[/bold]
 app.add_typer(bench.app, name="bench")
 
 
-def _say(error: Exception) -> None:
+def _say(error: Exception | str) -> None:
     err.print(f"[red]error:[/red] {escape(str(error))}")
 
 
@@ -114,7 +115,10 @@ def run_app(arguments: list[str] | None = None) -> int:
     except BudgetExceeded as error:
         _say(error)
         return BUDGET
-    except (PointworkError, ImportError) as error:
+    except ImportError as error:
+        _say(explained(error))
+        return FAILED
+    except PointworkError as error:
         _say(error)
         return FAILED
     return 0
