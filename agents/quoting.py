@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
-from pointwork.agents.readings.finishing import with_year
+from pointwork.agents.readings.finishing import with_its_day, with_year
 from pointwork.agents.readings.names import names
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.telling import named, told
@@ -166,7 +166,7 @@ def quoted(
     answer = sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text
     if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
         return Quoted("", pieces, False)
-    return Quoted(answer, pieces, True, firm, extract.sure)
+    return Quoted(with_its_day(question, answer, sentence), pieces, True, firm, extract.sure)
 
 
 # Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.

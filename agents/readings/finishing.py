@@ -213,7 +213,31 @@ def with_year(question: str, answer: str, page: str) -> tuple[str, str] | None:
         return None
     month = next((date.month for date in borne if date.month), said[0].month)
     year = borne[0].year + (said[0].month < month - _HALF_A_YEAR)
-    return f"{answer} {year}", page[borne[0].start : borne[0].end]
+    end = said[0].end  # a time of day may stand behind it
+    return f"{answer[:end]} {year}{answer[end:]}", page[borne[0].start : borne[0].end]
+
+
+_CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s*[ap]\.?m\.?)?|\d{1,2}\s*[ap]\.?m\.?|noon|midnight", re.IGNORECASE)
+_AT = re.compile(r",?\s*(?:at|from)?\s*", re.IGNORECASE)
+_DAY_NAMED = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow|daily|every|each)\b", re.IGNORECASE
+)
+
+
+def with_its_day(question: str, answer: str, sentence: str) -> str:
+    """Of when something is, the day too where its sentence says it right before the time: "11 June 2026 at 18:30".
+
+    Who names the day asks for the time, and so does who asks at what time.
+    """
+    if wanted(question).kind != "when" or not _CLOCK.fullmatch(answer) or _DAY_NAMED.search(question):
+        return answer
+    if any(date.day for date in Question(question).dates):
+        return answer
+    for date in Question(sentence).dates:
+        behind = _AT.match(sentence, date.end)
+        if date.day and date.month and behind and sentence.startswith(answer, behind.end()):
+            return sentence[date.start : behind.end() + len(answer)]
+    return answer
 
 
 _WEEKDAYS = re.compile(r"(?:on\s+)?((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s", re.IGNORECASE)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pointwork.agents.composing import compose
 from pointwork.agents.quoting import prepare_files
 from pointwork.agents.readings import moments, sentences, spans
-from pointwork.agents.readings.finishing import as_asked, finishing, rounded
+from pointwork.agents.readings.finishing import as_asked, finishing, rounded, with_its_day, with_year
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.splitter import split
@@ -428,3 +428,40 @@ def test_a_greeting_is_no_part_of_a_question() -> None:
     assert said == ["when", "does", "the", "mill", "open"]
     assert [word.text for word in Question("Hi there! Who?").words] == ["Who"]
     assert "morning" in [word.text for word in Question("Which good morning trips are there?").words]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "sentence", "wanted"),
+    [
+        (
+            "When do we meet next?",
+            "18:30",
+            "The next meeting is on 11 June 2026 at 18:30.",
+            "11 June 2026 at 18:30",
+        ),
+        ("When is the concert?", "7 pm", "The concert: 3 May, 7 pm, in the barn.", "3 May, 7 pm"),
+        # the time is asked for, or the day is said
+        ("At what time do we meet?", "18:30", "The next meeting is on 11 June 2026 at 18:30.", "18:30"),
+        ("When do we meet on 11 June?", "18:30", "The next meeting is on 11 June 2026 at 18:30.", "18:30"),
+        ("When do you close on Fridays?", "18:30", "From 11 June 2026, 18:30 on Fridays.", "18:30"),
+        # the day is of something else
+        ("When does it open?", "10:00", "It is on 13 June 2026. The doors open at 10:00.", "10:00"),
+        ("When is it?", "11 June 2026", "It is on 11 June 2026 at 18:30.", "11 June 2026"),
+    ],
+)
+def test_when_something_is_has_a_day(question: str, answer: str, sentence: str, wanted: str) -> None:
+    assert with_its_day(question, answer, sentence) == wanted
+
+
+def test_a_year_stands_behind_its_day() -> None:
+    found = with_year("When is the concert?", "3 May at 19:30", "Minutes of 2 March 2024")
+    assert found is not None
+    assert found[0] == "3 May 2024 at 19:30"
+
+
+def test_files_say_the_day_of_a_meeting(tmp_path: Path) -> None:
+    (tmp_path / "minutes.md").write_text(
+        "# Minutes\n\nThe next quarterly meeting is on 11 June 2026 at 18:30, with cake.\n"
+    )
+    prepared = asyncio.run(prepare_files("When is the next quarterly meeting?", ToolContext(root=tmp_path)))
+    assert prepared.answer == "11 June 2026 at 18:30"
