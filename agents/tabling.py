@@ -4,12 +4,13 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pointwork.agents.parsing.parser import TABLES as PARSED
 from pointwork.agents.parsing.parser import Parsed, parsed
 from pointwork.agents.quoting import sentences_about
-from pointwork.agents.readings import Reading, bridging, measured, moments, tables
+from pointwork.agents.readings import Reading, bridging, choosing, measured, moments, tables
 from pointwork.agents.readings.wanting import asking, wanted
 from pointwork.agents.spec import asked_words
 from pointwork.errors import ToolError
@@ -63,6 +64,8 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     if root is None:
         return []
     known = await readable_tables(context)
+    if (either := await _between(text, context, known)) is not None:
+        return [either]
     found = await _by_words(text, root, known)
     if not known or wanted(asking(text)).kind == "yes-no":
         return found
@@ -70,6 +73,25 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
         return _weighed(text, found, await asyncio.to_thread(_meant, text, root, known))
     except ToolError:  # a file is just being written, say: the parser has not looked, and doubts nothing
         return found
+
+
+async def _between(text: str, context: ToolContext, known: Sequence[TableInfo]) -> Reading | None:
+    """Which of two has more of something, where a table holds both."""
+    asked, root = choosing.choice(text), context.root
+    if asked is None or root is None:
+        return None
+
+    def read(both: choosing.Both) -> Reading | None:
+        core = choosing.core_of(asked, both)
+        found = _weighed(core, _readings(core, root, [both.info]), _meant(core, root, [both.info]))
+        return next((one for reading in found if (one := choosing.among(both, reading)) is not None), None)
+
+    try:
+        holding = await asyncio.to_thread(choosing.holding, asked, known, partial(texts_of, root))
+        found = [one for both in holding if (one := await asyncio.to_thread(read, both)) is not None]
+    except ToolError:  # a file is just being written
+        return None
+    return max(found, key=lambda reading: reading.score, default=None)
 
 
 # A whole column, and how one is asked for.
