@@ -84,14 +84,14 @@ async def _between(text: str, context: ToolContext, known: Sequence[TableInfo]) 
     def read(both: choosing.Both) -> Reading | None:
         core = choosing.core_of(asked, both)
         found = _weighed(core, _readings(core, root, [both.info]), _meant(core, root, [both.info]))
-        return next((one for reading in found if (one := choosing.among(both, reading)) is not None), None)
+        return next((one for reading in found if (one := choosing.among(asked, both, reading)) is not None), None)
 
     try:
         holding = await asyncio.to_thread(choosing.holding, asked, known, partial(texts_of, root))
-        found = [one for both in holding if (one := await asyncio.to_thread(read, both)) is not None]
+        found = [(both, one) for both in holding if (one := await asyncio.to_thread(read, both)) is not None]
     except ToolError:  # a file is just being written
         return None
-    return max(found, key=lambda reading: reading.score, default=None)
+    return choosing.meant(found)
 
 
 # A whole column, and how one is asked for.

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pointwork.agents import Team
+from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.readings.choosing import choice
 from pointwork.agents.tabling import read_tables
+from pointwork.models import ScriptedClient
 from pointwork.tools import ToolContext
 
 STAFF = """name,job,hours a week,pay an hour (£),born
@@ -35,11 +38,16 @@ LENT = """lent_on,tool,borrower
         ),
         ("Of Ada and Jonah, who started later?", "Who started the latest?", "Ada", "Jonah"),
         ("Which is heavier, the saw or the plane?", "Which is the heaviest?", "saw", "plane"),
+        ("Is Jonas older than Rowan?", "Which is the oldest?", "Jonas", "Rowan"),
+        ("Is the small kiln heavier than the vase?", "Which is the heaviest?", "small kiln", "vase"),
+        ("Does Mabel Orme earn more an hour than Jonah?", "Which earn the most an hour?", "Mabel Orme", "Jonah"),
+        ("Did the saw cost less than the plane did?", "Which cost the least?", "the saw", "plane"),
     ],
 )
 def test_a_choice_is_a_superlative_among_two(question: str, core: str, first: str, second: str) -> None:
     found = choice(question)
     assert found is not None
+    assert found.whether == question.startswith(("Is", "D"))
     assert (found.core.lower(), found.first, found.second) == (core.lower(), first, second)
 
 
@@ -47,7 +55,7 @@ def test_a_choice_is_a_superlative_among_two(question: str, core: str, first: st
     "question",
     [
         "Who is the driver, Jonas or Rowan?",
-        "Is Jonas older than Rowan?",
+        "Is Jonas the driver, rather than Rowan?",
         "Who is older than Jonas?",
         "What is the number of the saw or the plane?",
         "When does it open, on Monday or on Tuesday?",
@@ -84,3 +92,24 @@ def test_who_is_not_known_or_not_measured_is_not_chosen(tmp_path: Path, question
     (tmp_path / "staff.csv").write_text(STAFF)
     found = asyncio.run(read_tables(question, ToolContext(root=tmp_path)))
     assert not found or found[0].score < 0.95
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Does Mabel earn more an hour than Jonah?", "yes"),
+        ("Does Ada work fewer hours a week than Jonah Tuck?", "yes"),
+        ("Is Mabel older than Jonah?", "no"),
+        ("Is Jonah older than Mabel?", "yes"),
+        ("Is Jonah younger than Mabel?", "no"),
+        ("Does the saw cost more than the plane?", "no"),
+        ("Which is cheaper, the saw or the plane?", "saw"),
+        ("Who borrowed more, Mabel or Jonah?", "Jonah Tuck"),
+    ],
+)
+def test_what_a_team_answers(tmp_path: Path, question: str, answer: str) -> None:
+    (tmp_path / "staff.csv").write_text(STAFF)
+    (tmp_path / "lent.csv").write_text(LENT)
+    (tmp_path / "tools.csv").write_text("tool,g,pages,£ new\nsaw,700,12,19.50\nplane,900,4,45\n")
+    with Team(builtin_agents(), root=tmp_path, models={"worker-small": ScriptedClient([])}) as team:
+        assert team.run(question).text == answer
