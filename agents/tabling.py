@@ -82,16 +82,21 @@ async def _between(text: str, context: ToolContext, known: Sequence[TableInfo]) 
         return None
 
     def read(both: choosing.Both) -> Reading | None:
-        core = choosing.core_of(asked, both)
-        found = _weighed(core, _readings(core, root, [both.info]), _meant(core, root, [both.info]))
-        return next((one for reading in found if (one := choosing.among(asked, both, reading)) is not None), None)
+        meant = _meant(both.core, root, [both.info])
+        ranked = choosing.ranked(meant.sql) if meant is not None and meant.chance >= choosing.MEANT else {}
+        said = [one.arguments for one in _readings(both.core, root, [both.info]) if one.score >= choosing.SAID]
+        found = (choosing.among(asked, both, arguments) for arguments in [ranked, *said] if arguments)
+        return next((one for one in found if one is not None), None)
 
     try:
         holding = await asyncio.to_thread(choosing.holding, asked, known, partial(texts_of, root))
-        found = [(both, one) for both in holding if (one := await asyncio.to_thread(read, both)) is not None]
+        # of Mabel her own row says more than what she has borrowed
+        for both in sorted(holding, key=lambda both: not both.own):
+            if (found := await asyncio.to_thread(read, both)) is not None:
+                return found
     except ToolError:  # a file is just being written
         return None
-    return choosing.meant(found)
+    return None
 
 
 # A whole column, and how one is asked for.

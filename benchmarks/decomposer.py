@@ -3,8 +3,8 @@
     python benchmarks/decomposer.py [--around] [--tasks 200] [--seed 0]
 
 ``training/recipes/task_steps_unseen.jsonl`` has 860 tasks with the steps as two authors wrote them, who saw
-neither code nor the other tasks; nothing is trained on them. ``--around``: the first of 1,200 tasks over the files
-of twenty places, 60 of each, that nothing is trained on either (``task_steps_around_unseen.jsonl``), with what the
+neither code nor the other tasks; nothing is trained on them. ``--around``: the first of 480 tasks over the files
+of eight places, 60 of each, that nothing is trained on either (``task_steps_around_unseen.jsonl``), with what the
 files hold around them and, beside it, without. Right is a plan with as many steps, each taking the
 same answers and a calculation where theirs is one, whatever its words. Baseline: one step, the task as it is.
 """

@@ -1,11 +1,12 @@
 """Which of two has more of something: "Who is older, Jonas or Rowan?" is who is oldest, among both.
 
-"Is Jonas older than Rowan?" asks whether it is the first.
+"Is Jonas older than Rowan?" asks whether it is the first. What is not wholly understood is no choice: both names
+must be values of one column in all their words, the rest must be read as a superlative.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.linking import name_stems, value_links
@@ -13,44 +14,49 @@ from pointwork.agents.readings.question import Question
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_loading import quote_name
 
-# Where both are rows of a table, one of them is the answer: a plan of several steps would end in a number. The
-# superlative must be read with as much as SAID, by so much less in a table where each is a row of its own.
-SETTLED, SAID, OWN = 0.96, 0.35, 0.15
+# Where both are found, one of them is the answer: a plan of several steps would end in a number. So sure is it, if
+# the words account for so much of the superlative, or the parser is so sure of its query.
+SETTLED, SAID, MEANT = 0.96, 0.75, 0.5
 
+# Longer questions are none: the patterns below look at every way to part one.
+LONGEST = 200
+
+# "worse" is not here: whether much or little is bad depends on the column.
 _IRREGULAR = {
-    **{"more": "most", "less": "least", "fewer": "fewest", "better": "best", "worse": "worst", "later": "latest"},
+    **{"more": "most", "less": "least", "fewer": "fewest", "better": "best", "later": "latest"},
     **{"farther": "farthest", "further": "furthest", "elder": "eldest"},
 }
-_MORE = re.compile(r"(?P<the>\bthe\s+)?\b(?P<word>more|less|[a-z]{3,}er|worse)\b(?!-)", re.IGNORECASE)
+_MORE = re.compile(r"(?:\bthe\s+)?\b(?P<word>more|less|[a-z]{3,}er)\b(?!-)")
 _WHICH = r"(?:who|which|what)\b"
+_BE = r"(?:is|are|was|were)\b"
+_VERB = rf"(?:(?-i:{_BE}|has|have|had|did|came|went|took|cost|[a-z]+s)\b)"
 _BOTH = r"(?:the\s+)?(?P<a>[^,;:?]{2,40}?)\s+(?:or|and)\s+(?:the\s+)?(?P<b>[^,;:?]{2,40}?)"
-_VERB = r"(?-i:is|are|was|were|has|have|had|did|came|went|took|cost|[a-z]+s)\b"
+_EITHER = _BOTH.replace("or|and", "or")
 _FORMS = (
     # "Which is dearer, the vase or the bowl?"
-    re.compile(rf"\W*(?P<core>{_WHICH}[^,;:?]+?)\s*[,:;–-]\s*{_BOTH}\s*\??\s*", re.IGNORECASE),
+    re.compile(rf"\W*(?P<core>{_WHICH}[^,;:?]+?)(?:\s*[,:;]|\s+[–-])\s*{_EITHER}\s*\??\s*", re.IGNORECASE),
     # "Which of Ada and Jonah is older?"; "Of Ada and Jonah, who is older?"
     re.compile(rf"\W*(?P<core>{_WHICH})\s+of\s+{_BOTH}(?P<rest>\s+{_VERB}[^,;:?]+?)\s*\??\s*", re.IGNORECASE),
     re.compile(rf"\W*of\s+{_BOTH}\s*,\s*(?P<core>{_WHICH}[^,;:?]+?)\s*\??\s*", re.IGNORECASE),
 )
-# "Is the vase heavier than the bowl?"; "Does Mabel earn more an hour than Jonah?"
-_NAME = r"(?:(?:the\s+)?(?-i:[A-Z])[\w’'-]*(?:\s+(?-i:[A-Z])[\w’'-]*)*|the\s+\w+)"
-_HOW = r"(?P<how>more|less|worse|[a-z]{3,}er)"
-_THAN = (
-    r"(?P<tail>\s[^,;:?]*?)??\s*\bthan\s+(?:the\s+)?(?P<b>[^,;:?]{2,40}?)(?:\s+(?:is|are|was|were|do(?:es)?|did))?"
-    r"\s*\??\s*"
+# "Is the vase heavier than the bowl?"; "Does Mabel earn more an hour than Jonah does?"
+_WHETHER = re.compile(
+    rf"\W*(?P<verb>{_BE}|does|do|did|has|have|had)\s+(?:the\s+)?(?P<left>[^,;:?]+?)\s+than\s+(?:the\s+)?"
+    rf"(?P<b>[^,;:?]{{2,40}}?)(?:\s+(?:{_BE}|do(?:es)?|did))?\s*\??\s*",
+    re.IGNORECASE,
 )
-_WHETHER = tuple(
-    re.compile(rf"\W*{head}\s+{_HOW}{_THAN}", re.IGNORECASE)
-    for head in (
-        r"(?P<verb>is|are|was|were)\s+(?:the\s+)?(?P<a>[^,;:?]{2,40}?)",
-        rf"(?:does|do|did|has|have|had)\s+(?P<a>{_NAME})\s+(?P<verb>[^,;:?]+?)",
-    )
-)
+# "Who earns less than 12, Ada or Jonah?" asks something else, and so does "Is it no heavier than …?"
+_OTHERWISE = re.compile(r"\b(?:than|not|no|never|both|same)\b|n['’]t\b|\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is asked of all, and the two that are meant; or whether it is the first of them."""
+    """What is asked of all, and the two that are meant; or whether it is the first of them.
+
+    Attributes:
+        core: the superlative; with ``whether`` what stands behind the first name, and a verb.
+        first, second: names; with ``whether`` the first words may be more than a name.
+    """
 
     core: str
     first: str
@@ -58,41 +64,52 @@ class Choice:
     whether: bool = False
 
 
-def choice(question: str) -> Choice | None:
-    """A question for the one of two with more of something, as a superlative; None: it is none."""
-    for form in _FORMS:
-        match = form.fullmatch(question)
-        if match is None:
-            continue
-        core = match["core"] + (match.groupdict().get("rest") or "")
-        superlative = _MORE.sub(_most, core)
-        if superlative != core:
-            return Choice(f"{superlative}?", match["a"].strip(), match["b"].strip())
-    for form in _WHETHER:
-        match = form.fullmatch(question)
-        most = _MORE.sub(_most, match["how"]) if match is not None else ""
-        if match is not None and most != match["how"]:
-            core = f"Which {match['verb'].lower()} {most}{match['tail'] or ''}?"
-            return Choice(core, match["a"].strip(), match["b"].strip(), whether=True)
-    return None
-
-
-def _most(match: re.Match[str]) -> str:
-    """The superlative of a comparative; another word as it is: "the driver"."""
-    word = match["word"].lower()
-    found = _IRREGULAR.get(word, f"{word[:-2]}est")
-    known = lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
-    return f"the {found}" if lexicon.stems(found) <= known else match[0]
-
-
 @dataclass(frozen=True)
 class Both:
-    """The column and the values that the names of a choice stand for; ``own``: each is one row of the table."""
+    """The column and the values that the names of a choice stand for.
+
+    Attributes:
+        info, column, values: where they are.
+        core: the superlative, said of the table's own kind of thing: "Which title is the longest?".
+        own: each is one row of the table.
+    """
 
     info: TableInfo
     column: Column
     values: tuple[str, str]
+    core: str
     own: bool
+
+
+def choice(question: str) -> Choice | None:
+    """A question for the one of two with more of something, as a superlative; None: it is none."""
+    text = " ".join(question.split())
+    if len(text) > LONGEST:
+        return None
+    for form in _FORMS:
+        if match := form.fullmatch(text):
+            core = match["core"] + (match.groupdict().get("rest") or "")
+            superlative = _MORE.sub(_most, core)
+            if superlative != core and not _OTHERWISE.search(core):
+                return Choice(f"{superlative}?", match["a"], match["b"])
+    match = _WHETHER.fullmatch(text)
+    if match is None or _OTHERWISE.search(match["left"]):
+        return None
+    compared = [more for more in _MORE.finditer(match["left"]) if _most(more) != more[0] and more.start()]
+    if not compared:
+        return None
+    more = compared[-1]
+    verb = match["verb"].lower() if re.fullmatch(_BE, match["verb"], re.IGNORECASE) else ""
+    rest = f"{verb} {{}} {_most(more)}{match['left'][more.end() :]}?"
+    return Choice(rest, match["left"][: more.start()].strip(), match["b"], whether=True)
+
+
+def _most(match: re.Match[str]) -> str:
+    """The superlative of a comparative; another word as it is: "the driver"."""
+    word = match["word"]
+    found = _IRREGULAR.get(word, f"{word[:-2]}est")
+    known = lexicon.UP | lexicon.DOWN | lexicon.LAST | lexicon.FIRST
+    return f"the {found}" if lexicon.stems(found) <= known else match[0]
 
 
 def holding(
@@ -108,90 +125,102 @@ def holding(
     found: list[Both] = []
     for info in known:
         for column in info.columns:
-            if column.kind != "text":
-                continue
-            first, second = (_value(name, column, texts(info, column)) for name in (asked.first, asked.second))
-            if first and second and first != second:
-                found.append(Both(info, column, (first, second), column.distinct == info.rows))
+            held = texts(info, column) if column.kind == "text" else ()
+            second = _value(asked.second, column, held) if held else ""
+            first, core = _first(asked, column, held) if second else ("", "")
+            if first and first != second:
+                found.append(Both(info, column, (first, second), core, column.distinct == info.rows))
     return found
 
 
-def core_of(asked: Choice, both: Both) -> str:
-    """The superlative, said of the table's own kind of thing: "Which title is the longest?"."""
-    return _WHICH_IS.sub(rf"\g<which> {both.column.name} \g<verb>", asked.core)
+def _first(asked: Choice, column: Column, held: Sequence[str]) -> tuple[str, str]:
+    """The value of the first name, and the superlative."""
+    words = asked.first.split()
+    for count in range(len(words), 0 if asked.whether else len(words) - 1, -1):
+        if value := _value(" ".join(words[:count]), column, held):
+            if asked.whether:
+                said = asked.core.replace("{}", " ".join(words[count:]))
+                return value, f"Which {column.name} {' '.join(said.split())}"
+            return value, _WHICH_IS.sub(lambda which: f"{which[1]} {column.name} {which[2]}", asked.core)
+    return "", ""
 
 
-_WHICH_IS = re.compile(rf"^(?P<which>which|what)\s+(?P<verb>{_VERB})", re.IGNORECASE)
+_WHICH_IS = re.compile(rf"^(which|what)\s+({_VERB})", re.IGNORECASE)
+
+
+def _value(name: str, column: Column, texts: Sequence[str]) -> str:
+    """The one value that all words of a name stand for; empty: there is none, or there are several."""
+    question = Question(f"of {name}")  # a first word may be any word
+    links = value_links(question, column, texts)
+    best = [link for link in links if link.weight == links[0].weight and len(link.words) == len(links[0].words)]
+    said = {i for i, word in enumerate(question.words) if i and word.content}
+    sole = len({link.value for link in best}) == 1 and said <= set(best[0].words)
+    return best[0].value if sole else ""
+
+
 # What the parser makes of a superlative.
 _RANKED = re.compile(
     r'SELECT "(?P<column>[^"]+)" FROM "(?P<table>[^"]+)" ORDER BY "(?P<order_by>[^"]+)" (?P<order>ASC|DESC) LIMIT 1'
 )
 
 
-def among(asked: Choice, both: Both, best: Reading) -> Reading | None:
-    """A reading of the superlative for the two alone; None: it ranks no rows of their table.
+def ranked(sql: str) -> dict[str, object]:
+    """The arguments of a query that ranks rows; empty if it is another one."""
+    match = _RANKED.fullmatch(sql)
+    return {**match.groupdict(), "order": match["order"].lower()} if match is not None else {}
+
+
+def among(asked: Choice, both: Both, arguments: dict[str, object]) -> Reading | None:
+    """A superlative for the two alone; None: it ranks no rows of their table, or not all that is asked is known.
 
     Args:
         asked: of ``choice``.
         both: of ``holding``.
-        best: what ``core_of`` is read as.
+        arguments: what ``both.core`` is read as, of ``query_table``.
     """
-    arguments = best.arguments
-    if ranked := _RANKED.fullmatch(str(arguments.get("query", ""))):
-        arguments = {**ranked.groupdict(), "order": ranked["order"].lower(), "limit": 1}
-    days = {column.name for column in both.info.columns if column.kind == "date"}
-    if _OFTEN.search(asked.core) and arguments.get("order_by") in days:
-        # who borrowed most is there most often; not first
-        least = "least" in asked.core.lower() or "fewest" in asked.core.lower()
-        arguments = {"table": both.info.name, "aggregate": "count", "group_by": both.column.name}
-        arguments |= {"order": "asc" if least else "desc", "limit": 1}
-    grouped = bool(arguments.get("group_by"))
-    by = arguments.get("order_by") or (arguments.get("column", "rows") if grouped else "")
-    if arguments.get("table") != both.info.name or not by or arguments.get("where_column"):
+    by, table = str(arguments.get("order_by") or ""), both.info.name
+    if arguments.get("table") != table or arguments.get("where_column"):
         return None
-    if _COSTS.search(asked.core):
-        priced = [column.name for column in both.info.columns if _is_money(column)]
-        if by not in priced:  # £ in a name says more than the parser knows of it
-            if len(priced) != 1 or grouped:
-                return None
-            by = priced[0]
-            arguments = {**arguments, "order_by": by}
-    if asked.whether:
-        query = None if grouped else _compared(both, str(by), str(arguments.get("order")))
-        return Reading("sql", {"query": query}, best.score, yes_no=True) if query else None
-    two = {"where_column": both.column.name, "where_op": "=", "where_value": ", ".join(both.values)}
-    shown = {"group_by" if grouped else "column": both.column.name}
-    return Reading("query_table", {**arguments, **shown, **two}, best.score, cell=0)
+    measured = {column.name: column for column in both.info.columns}
+    often = _OFTEN.search(both.core) is not None and by in measured and measured[by].kind == "date"
+    counted = not both.own and (often or arguments.get("aggregate") == "count")
+    summed = str(arguments.get("column")) if arguments.get("aggregate") in ("sum", "avg") else ""
+    if not both.own:
+        by = "" if counted else summed
+    if (by or "") not in measured and not counted:
+        return None
+    if by and (by := _money(both, by)) is None:
+        return None
+    measure = f"{'any_value' if both.own else arguments['aggregate']}({quote_name(by)})" if by else "count(*)"
+    least = _LEAST.search(both.core) if often and counted else arguments.get("order") == "asc"
+    best = "arg_min" if least else "arg_max"
+    return Reading("sql", {"query": _query(asked, both, measure, best)}, SETTLED, cell=0)
+
+
+def _query(asked: Choice, both: Both, measure: str, best: str) -> str:
+    """The one with more of the measure, or whether it is the first; no row where one has none, or of equals."""
+    name, table = quote_name(both.column.name), quote_name(both.info.name)
+    first, second = ("'" + value.replace("'", "''") + "'" for value in both.values)
+    each = f"SELECT {name} AS one, {measure} AS has FROM {table} WHERE {name} IN ({first}, {second}) GROUP BY 1"  # noqa: S608
+    if not asked.whether:
+        return f"SELECT {best}(one, has) AS {name} FROM ({each}) HAVING count(DISTINCT has) = 2"  # noqa: S608
+    more = f"CASE WHEN count(DISTINCT has) = 2 AND {best}(one, has) = {first} THEN 'yes' ELSE 'no' END"
+    return f"SELECT {more} AS answer FROM ({each}) HAVING count(has) = 2"  # noqa: S608
 
 
 _OFTEN = re.compile(r"\bthe\s+(?:most|least|fewest)\b(?!\s+recent)", re.IGNORECASE)
-
-
-def meant(found: Sequence[tuple[Both, Reading]]) -> Reading | None:
-    """The reading that is meant: of Mabel her own row says more than what she has borrowed."""
-    best = max(found, key=lambda one: one[1].score + OWN * one[0].own, default=None)
-    if best is None or best[1].score < SAID:
-        return None
-    return replace(best[1], score=max(best[1].score, SETTLED))
-
-
+_LEAST = re.compile(r"\bthe\s+(?:least|fewest)\b", re.IGNORECASE)
 _COSTS = re.compile(r"\b(?:cost\w*|dear\w*|cheap\w*|expensive|pric\w+)\b", re.IGNORECASE)
+
+
+def _money(both: Both, by: str) -> str | None:
+    """The measure, of what costs more one of money: £ in a name says more than the parser knows of it."""
+    if not _COSTS.search(both.core):
+        return by
+    priced = [column.name for column in both.info.columns if _is_money(column)]
+    return by if by in priced else priced[0] if len(priced) == 1 else None
 
 
 def _is_money(column: Column) -> bool:
     named = re.search(r"[$€£]", column.name) is not None or bool(set(name_stems(column.name)) & lexicon.MONEY)
     return column.kind == "number" and named
-
-
-def _compared(both: Both, by: str, order: str) -> str:
-    """A query that counts the first if it has more of a measure than the second, or less."""
-    name, table, measure = (quote_name(part) for part in (both.column.name, both.info.name, by))
-    first, second = ("'" + value.replace("'", "''") + "'" for value in both.values)
-    sign = ">" if order == "desc" else "<"
-    other = f"(SELECT {measure} FROM {table} WHERE {name} = {second})"  # noqa: S608
-    return f"SELECT count(*) FROM {table} WHERE {name} = {first} AND {measure} {sign} {other}"  # noqa: S608
-
-
-def _value(name: str, column: Column, texts: Sequence[str]) -> str:
-    found = value_links(Question(f"of {name}"), column, texts)  # a first word may be any word
-    return found[0].value if found else ""
