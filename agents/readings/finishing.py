@@ -218,9 +218,12 @@ def with_year(question: str, answer: str, page: str) -> tuple[str, str] | None:
 
 
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s*[ap]\.?m\.?)?|\d{1,2}\s*[ap]\.?m\.?|noon|midnight", re.IGNORECASE)
+_BOUND = re.compile(r"\b(?:since|from|until|till|by|before|after)\s+(?:the\s+)?$", re.IGNORECASE)
 _AT = re.compile(r",?\s*(?:at|from)?\s*", re.IGNORECASE)
 _DAY_NAMED = re.compile(
-    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow|daily|every|each)\b", re.IGNORECASE
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week)days?|weekends?|today|tonight|tomorrow|daily|every|each|"
+    r"winter|summer|spring|autumn|season)\b",
+    re.IGNORECASE,
 )
 
 
@@ -233,8 +236,10 @@ def with_its_day(question: str, answer: str, sentence: str) -> str:
         return answer
     if any(date.day for date in Question(question).dates):
         return answer
+    if sentence.count(answer) != 1:
+        return answer  # which of them is meant is not known here
     for date in Question(sentence).dates:
-        behind = _AT.match(sentence, date.end)
+        behind = None if _BOUND.search(sentence[: date.start]) else _AT.match(sentence, date.end)
         if date.day and date.month and behind and sentence.startswith(answer, behind.end()):
             return sentence[date.start : behind.end() + len(answer)]
     return answer

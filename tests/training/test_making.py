@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 from pointwork.errors import TrainingError, UsageError
 from pointwork.models.adapters import packaged
 from pointwork.training.publication.gguf_lora import read_lora
+from pointwork.training.recipes import making
 from pointwork.training.recipes.making import Bundled, make
 from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Task
@@ -36,7 +37,9 @@ def test_a_recipe_is_made_and_shipped(tiny_folder: Path, tmp_path: Path) -> None
     assert card["training"]["examples"] == 4
 
 
-def test_a_recipe_goes_on_from_an_adapter(tiny_folder: Path, tmp_path: Path) -> None:
+def test_a_recipe_goes_on_from_an_adapter(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = str(tiny_folder)
     first = make("planner", tmp_path / "first", base=base, epochs=1.0, limit=4, lr=1e-2, show=False)
     card = json.loads(ship(first, tmp_path / "adapters", base=base).read_text())
@@ -56,12 +59,23 @@ def test_a_recipe_goes_on_from_an_adapter(tiny_folder: Path, tmp_path: Path) -> 
     assert second.parent == card["version"]
     made_by = json.loads(ship(second, tmp_path / "adapters", base=base).read_text())["made_by"]
     assert made_by.endswith("--parent shipped --ship")
+    # what ships is another by now; one that is taken up keeps its own
+    monkeypatch.setattr(making, "adapters_dir", lambda: tmp_path / "adapters")
+    third = make("planner", tmp_path / "fourth", base=base, epochs=1.0, limit=4, parent="shipped", show=False)
+    ship(third, tmp_path / "adapters", base=base)
+    again = make("planner", tmp_path / "fourth", base=base, epochs=1.0, limit=4, parent="shipped", show=False)
+    assert again == third
+    assert third.parent != second.parent
+    assert json.loads(ship(first, tmp_path / "others", base=base).read_text())["form"].startswith(
+        "LoRA, rank 16, alpha 32"
+    )
 
 
 def test_a_folder_that_can_not_be_one_is_said(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match="can not be written to"):
-        make("planner", tmp_path / "file", base=str(tiny_folder), limit=4, show=False)
+    for parent in (None, "shipped"):
+        with pytest.raises(TrainingError, match="can not be written to"):
+            make("decomposer", tmp_path / "file", base=str(tiny_folder), limit=4, parent=parent, show=False)
 
 
 def test_questions_to_a_page_are_one_item_of_a_batch() -> None:

@@ -45,7 +45,7 @@ def turned(row: dict[str, Any], number: int) -> dict[str, Any]:
     return {**row, "around": "\n".join(lines)}
 
 
-# A line of a table: its columns, then cells that the task names (``agents.surroundings``). Sentences end in a point.
+# A line of a table: its columns, then cells that a task names (``agents.surroundings``). Sentences end in a point.
 _TABLE = re.compile(r"(?P<name>\w+): (?P<columns>[^|]*[^|.!?… ])(?P<cells> \| .*)?")
 
 

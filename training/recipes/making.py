@@ -27,7 +27,7 @@ BATCH = {"reader": 12, "querier": 4}
 EXAMPLES = 16
 ANSWER_TOKENS = 200
 NOTE = "made.json"
-SHIPPED = "shipped"
+SHIPPED, PARENT = "shipped", "parent"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Made:
     Attributes:
         role: of the adapter. base: the model that it belongs to. folder: where it is (peft's form).
         examples: trained on; held_out: not. epochs, seed, lr, batch: of the training.
-        before, after: share of the held-out examples that are answered right, without and with the adapter.
+        before, after: share of the held-out examples that are answered right: without an adapter or with the
+            parent, and with it.
         stopped: ``finished``, or ``interrupted``: the same command goes on.
         parent: version of the adapter that it went on from; empty: a new one.
     """
@@ -89,20 +90,19 @@ def make(
         UsageError: GSM8K is not in ``data``; there is no such parent.
         TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
-    source_of, version = _parent(role, parent)
+    found, version = _parent(role, parent, folder)
     kept = _taken_up(folder, role, version)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
-    model = _model(base, source_of, folder, seed)
+    if not kept:
+        # a folder that refuses is found before anything is computed
+        notes.write(folder, NOTE, {"role": role, "parent": version})
+    model = _model(base, found, folder, seed)
     batch = batch or BATCH.get(role, EXAMPLES)
     source = Bundled(taught, batch, seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
     )
-    if not kept:
-        notes.write(
-            folder, NOTE, {"role": role, "parent": version}
-        )  # a folder that refuses is found before anything is computed
     # a run that is taken up has its first figure already: the model is no longer what it was
     before = kept["before"] if "before" in kept else accuracy(held_out, _answers(model))
     notes.write(folder, NOTE, {"role": role, "parent": version, "before": before})
@@ -149,10 +149,16 @@ class Bundled:
         return [example for bundle in self._batches(step) for example in bundle]
 
 
-def _parent(role: Role, given: str | Path | None) -> tuple[Path | None, str]:
-    """Where the adapter to go on from is, and its version: role and digest, as of what ships."""
+def _parent(role: Role, given: str | Path | None, folder: Path) -> tuple[Path | None, str]:
+    """Where the adapter to go on from is, and its version: role and digest, as of what ships.
+
+    A training that is taken up keeps its copy: what ships may be another by then.
+    """
     if given is None:
         return None, ""
+    kept: dict[str, Any] = notes.read(folder, NOTE) or {}
+    if str(given) == SHIPPED and kept.get("parent") and (folder / PARENT / WEIGHTS).is_file():
+        return folder / PARENT, str(kept["parent"])
     place = adapters_dir() / role / FILE if str(given) == SHIPPED else Path(given)
     file = place / WEIGHTS if place.is_dir() else place
     if not file.is_file():
@@ -165,7 +171,7 @@ def _model(base: str, parent: Path | None, folder: Path, seed: int) -> LocalMode
     if parent is None:
         return LocalModel.load(base, lora=Lora(rank=16, alpha=32), seed=seed, bf16=bf16)
     if parent.is_file():
-        parent = write_peft(parent, directory_of(base), folder / "parent")
+        parent = write_peft(parent, directory_of(base), folder / PARENT)
     return LocalModel.load(base, adapter=parent, seed=seed, bf16=bf16)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pointwork.models.adapters import CARD, FILE, adapters_dir
 from pointwork.training.bases import directory_of
+from pointwork.training.model import lora_of
 from pointwork.training.publication.gguf_lora import write_gguf
 from pointwork.training.publication.target import file_digest
 from pointwork.training.recipes.making import Made
@@ -40,7 +41,8 @@ def ship(
     """
     place = (folder or adapters_dir()) / made.role
     place.mkdir(parents=True, exist_ok=True)
-    parent = _named(made.parent, place / CARD)
+    going_on = f" --parent {_named(made.parent, place / CARD)}" if made.parent else ""
+    form = lora_of(Path(made.folder))
     file = write_gguf(made.folder, directory_of(base), place / FILE)
     digest = file_digest(file)
     told = {key: value for key, value in asdict(made).items() if key not in ("folder", "stopped", "base")}
@@ -49,10 +51,10 @@ def ship(
         "base": made.base,
         "sha256": digest,
         "licence": "Apache-2.0",
-        "form": "LoRA, rank 16, alpha 32, on all linear layers, 16-bit",
+        "form": f"LoRA, rank {form.rank}, alpha {form.alpha:g}, on {', '.join(form.targets)}, 16-bit",
         "data": _DATA[made.role],
         "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --rate {made.lr:g} "
-        f"--batch {made.batch} --seed {made.seed}{parent} --ship",
+        f"--batch {made.batch} --seed {made.seed}{going_on} --ship",
         "training": told,
         "measured": measured or {},
     }
@@ -62,8 +64,9 @@ def ship(
 
 
 def _named(parent: str, card: Path) -> str:
-    """How a command names the adapter that was gone on from: what ships until now by that word."""
-    if not parent:
-        return ""
+    """How a command names the adapter that was gone on from: what ships until now by that word.
+
+    Another has no name, only a version: it stands in the card.
+    """
     shipped = json.loads(card.read_text(encoding="utf-8"))["version"] if card.is_file() else ""
-    return f" --parent {'shipped' if parent == shipped else parent}"
+    return "shipped" if parent == shipped else "ADAPTER"
