@@ -120,22 +120,6 @@ def test_a_third_of_the_tasks_stands_beside_what_has_nothing_to_do_with_it() -> 
     assert decomposing.beside(rows, []) == rows
 
 
-def test_columns_change_places_and_nothing_else() -> None:
-    around = (
-        "staff: name, hours a week, pay (£), job | name Mabel Orme, job baker\nTerms: Half is due, the rest later."
-    )
-    row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel"], "around": around}
-    found = [decomposing.turned(row, number) for number in range(20)]
-    assert {one["task"] for one in found} == {row["task"]}
-    assert len({one["around"] for one in found}) > 5
-    for one in found:
-        table, prose = one["around"].splitlines()
-        columns, cells = table.removeprefix("staff: ").split(" | ")
-        assert sorted(columns.split(", ")) == ["hours a week", "job", "name", "pay (£)"]
-        assert (cells, prose) == ("name Mabel Orme, job baker", "Terms: Half is due, the rest later.")
-    assert decomposing.turned(row, 3) == decomposing.turned(row, 3)
-
-
 def test_of_tasks_over_files_what_is_held_out_is_not_taught() -> None:
     taught, held_out = tasks("decomposer")
     asked = [[str(task.example.messages[1]["content"]) for task in part] for part in (taught, held_out)]

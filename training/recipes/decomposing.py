@@ -1,8 +1,6 @@
 """Tasks of our own with the steps that lead to the answer of each, some with what the files hold around them."""
 
 import hashlib
-import random
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,29 +22,6 @@ def beside(rows: Sequence[dict[str, Any]], around: Sequence[dict[str, Any]]) -> 
         other = around[number % len(around)]["around"] if around and number // 7 % BESIDE == 0 else ""
         found.append({**row, "around": other} if other else row)
     return found
-
-
-def turned(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """A row whose tables have their columns in another order: a name is to be read, not its place to be learnt.
-
-    Args:
-        row: with what stands around it.
-        number: another for each order.
-    """
-    chance = random.Random(f"{number}{row['task']}")
-    lines: list[str] = []
-    for line in row["around"].splitlines():
-        if (match := _TABLE.fullmatch(line)) is None:
-            lines.append(line)
-            continue
-        columns = match["columns"].split(", ")
-        chance.shuffle(columns)
-        lines.append(f"{match['name']}: {', '.join(columns)}{match['cells'] or ''}")
-    return {**row, "around": "\n".join(lines)}
-
-
-# A line of a table: its columns, then cells that a task names (``agents.surroundings``). Sentences end in a point.
-_TABLE = re.compile(r"(?P<name>\w+): (?P<columns>[^|]*[^|.!?… ])(?P<cells> \| .*)?")
 
 
 def shape(said: str) -> list[tuple[tuple[str, ...], bool]]:

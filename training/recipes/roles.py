@@ -79,8 +79,7 @@ def tasks(
         around, plain = _rows(decomposing.AROUND), _rows(decomposing.TASKS)
         taught = [row for row in around if not _tenth(row["task"])]
         rows = decomposing.beside([row for row in plain if not _tenth(row["task"])], taught)
-        shown = [decomposing.turned(row, n) for row in taught for n in range(1, decomposing.TIMES)]
-        read = [_steps(row) for row in [*rows, *taught, *shown]]
+        read = [_steps(row) for row in [*rows, *taught * decomposing.TIMES]]
         random.Random(seed).shuffle(read)
         kept = [_steps(row) for row in [*plain, *around] if _tenth(row["task"])]
         return read[:limit], kept[:limit]
