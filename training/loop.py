@@ -75,7 +75,7 @@ class Shuffled(Generic[T]):
         return [self._items[index] for index in order[place * self._size : (place + 1) * self._size]]
 
 
-# Tokens computed at once, by device. On two cores 17 turns of 1,080 take 2.6 GB and 37 s, 13.3 GB and 51 s with 8,192.
+# Tokens computed at once, by device. On two cores 17 turns of 1,080 take 2.6 GB and 37 s; 13.3 and 51 with 8,192.
 BUDGET = {"cuda": 8192, "cpu": 2048}
 
 
