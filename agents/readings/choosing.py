@@ -192,20 +192,28 @@ def among(asked: Choice, both: Both, arguments: dict[str, object]) -> Reading | 
     if by and (by := _money(both, by)) is None:
         return None
     measure = f"{'any_value' if both.own else arguments['aggregate']}({quote_name(by)})" if by else "count(*)"
-    least = _LEAST.search(both.core) if often and counted else arguments.get("order") == "asc"
-    best = "arg_min" if least else "arg_max"
-    return Reading("sql", {"query": _query(asked, both, measure, best)}, SETTLED, cell=0)
+    least = _LEAST.search(both.core) is not None if often and counted else arguments.get("order") == "asc"
+    return Reading("sql", {"query": _query(asked, both, by, measure, least)}, SETTLED, cell=0)
 
 
-def _query(asked: Choice, both: Both, measure: str, best: str) -> str:
-    """The one with more of the measure, or whether it is the first; no row where one has none, or of equals."""
+def _query(asked: Choice, both: Both, by: str, measure: str, least: bool) -> str:
+    """Both with their measures, the one that is meant first, or whether it is the first of the question.
+
+    No row where one has none, or, of which is asked, of equals.
+    """
     name, table = quote_name(both.column.name), quote_name(both.info.name)
     first, second = ("'" + value.replace("'", "''") + "'" for value in both.values)
     each = f"SELECT {name} AS one, {measure} AS has FROM {table} WHERE {name} IN ({first}, {second}) GROUP BY 1"  # noqa: S608
     if not asked.whether:
-        return f"SELECT {best}(one, has) AS {name} FROM ({each}) HAVING count(DISTINCT has) = 2"  # noqa: S608
-    more = f"CASE WHEN count(DISTINCT has) = 2 AND {best}(one, has) = {first} THEN 'yes' ELSE 'no' END"
-    return f"SELECT {more} AS answer FROM ({each}) HAVING count(has) = 2"  # noqa: S608
+        apart = "(SELECT count(DISTINCT has) FROM two) = 2"
+        order, shown = "ASC" if least else "DESC", quote_name(by or "rows")
+        return (
+            f"WITH two AS ({each}) SELECT one AS {name}, has AS {shown} FROM two WHERE {apart} ORDER BY has {order}"  # noqa: S608
+        )
+    has = [f"max(has) FILTER (WHERE one = {one})" for one in (first, second)]
+    more = f"CASE WHEN {has[0]} {'<' if least else '>'} {has[1]} THEN 'yes' ELSE 'no' END AS answer"
+    shown = ", ".join(f"{one} AS {quote_name(value)}" for one, value in zip(has, both.values, strict=True))
+    return f"SELECT {more}, {shown} FROM ({each}) HAVING count(has) = 2"  # noqa: S608
 
 
 _OFTEN = re.compile(r"\bthe\s+(?:most|least|fewest)\b(?!\s+recent)", re.IGNORECASE)
