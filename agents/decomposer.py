@@ -7,16 +7,19 @@ the answer of the first.
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pointwork.agents.job import Chat
 from pointwork.agents.plan import REFERENCE, Subtask
 from pointwork.agents.prompts import decomposer_prompt
+from pointwork.agents.readings import moments
 from pointwork.agents.splitter import answer_type_of, without_shape
-from pointwork.errors import ProviderError
+from pointwork.errors import ProviderError, ToolError
 from pointwork.models import ChatRequest
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, tokenize
+from pointwork.tools.dates import Period, parse_period
 
 DECOMPOSER = "decomposer"
 """The model role."""
@@ -166,20 +169,15 @@ _TIMES = re.compile(
 _TIMES_SAID = {"two": 2.0, "three": 3.0, "four": 4.0, "ten": 10.0, "twelve": 12.0}
 
 
-# "an hour and a half" is 90 in minutes
-_HOURS = re.compile(
-    r"\b(?P<hours>\d+(?:\.\d+)?|an)\s+hours?\b(?:\s+(?:and\s+)?(?:(?P<minutes>\d+)\s+min|(?P<half>a\s+half\b|0?\.5)))?"
-)
-
-
 def _said(task: str) -> set[float]:
     """The numbers of a task, in digits or words; those that "twice" and "a dozen" stand for among them."""
     words = [word.removesuffix("fold") for word in re.findall(r"[a-z]+", task.lower())]
     figures = f"{task} {in_figures(task)}"  # twenty-two is 22
     found = {float(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", figures)}
-    for length in _HOURS.finditer(figures.lower()):
-        hours = float(length["hours"]) if length["hours"][0].isdigit() else 1.0
-        found.add(60 * hours + (30.0 if length["half"] else float(length["minutes"] or 0)))
+    for period in moments.periods(task):  # "an hour and a half" is 90 in minutes
+        with suppress(ToolError):
+            length = parse_period(period)
+            found |= {length.seconds / 60} if length == Period(seconds=length.seconds) else set()
     found |= {float(NUMBER_WORDS[word]) for word in words if word in NUMBER_WORDS}
     return found | {_TIMES_SAID[str(match.lastgroup)] for match in _TIMES.finditer(task.lower())}
 

@@ -9,17 +9,18 @@ from pointwork.errors import ToolError
 from pointwork.tools import dates, units
 
 _NUMBER = (
-    r"(?:\d[\d,]*(?:\.\d+)?|(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|"
-    r"forty|fifty|sixty|ninety)(?:\s+and\s+(?:a\s+half|a\s+quarter|three\s+quarters))?|"
-    r"half\s+an?|a\s+quarter\s+of\s+an)"
+    r"(?:half\s+an?|a\s+quarter\s+of\s+an|"
+    r"(?:\d[\d,]*(?:\.\d+)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|"
+    r"forty|fifty|sixty|ninety)(?:\s+and\s+(?:a\s+half|a\s+quarter|three\s+quarters))?)"
 )
 _PERIOD_UNIT = (
     r"(?:business|working)\s+days?|years?|months?|quarters?|fortnights?|weeks?|days?|hours?|hrs?|h|minutes?|mins?|min|"
     r"seconds?|secs?"
 )
+_AND_A_HALF = r"\s+and\s+(?:a\s+half|a\s+quarter|three\s+quarters)\b(?!\s+of\b)"
 _PERIOD = re.compile(
-    rf"\b{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b(?:\s*(?:,|and)?\s*{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b)*(?!\s+old\b)|"
-    r"\ba\s+fortnight\b",
+    rf"\b{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b(?:{_AND_A_HALF}(?!\s+an?\b)|"
+    rf"(?:\s*(?:,|and)?\s*{_NUMBER}[\s-]*(?:{_PERIOD_UNIT})\b)*)(?!\s+old\b)|\ba\s+fortnight\b",
     re.I,
 )
 _TODAY = re.compile(r"\b(?:today|tomorrow|yesterday)\b(?!\s+is\b)", re.I)
@@ -110,8 +111,12 @@ def _found(text: str) -> _Found:
     if len(days) == len(times) == 1 and 0 <= clocks[0].start() - spans[0][1] <= 4:  # a day with its time
         days, times = [f"{days[0]} {times[0]}"], []
     rest = _TIME.sub(" ", rest)
-    periods = [_period(match[0]) for match in _PERIOD.finditer(rest)]
-    return _Found(days, times, periods, _PERIOD.sub(" ", rest))
+    return _Found(days, times, periods(rest), _PERIOD.sub(" ", rest))
+
+
+def periods(text: str) -> list[str]:
+    """The lengths of time that a text names, in digits (``tools.dates.parse_period`` reads them)."""
+    return [_period(match[0]) for match in _PERIOD.finditer(text)]
 
 
 def _time(match: re.Match[str], text: str) -> str:
@@ -141,6 +146,8 @@ def _period(written: str) -> str:
         part = {"half": 0.5, "quarter": 0.25, "quarters": 0.75}.get(words[-1], 0.0) if len(words) > 1 else 0.0
         return f"{number + part:g}"
 
+    # "an hour and a half" as "an and a half hour"
+    written = re.sub(rf"(?<=\w)([\s-]*(?:{_PERIOD_UNIT}))({_AND_A_HALF})$", r"\2\1", written, flags=re.I)
     text = re.sub(rf"\b{_NUMBER}(?=[\s-]*(?:{_PERIOD_UNIT})\b)", digits, written, flags=re.I)
     text = re.sub(r"(?<=\d)-(?=[a-z])", " ", text)
     return re.sub(

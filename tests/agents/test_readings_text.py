@@ -468,3 +468,19 @@ def test_files_say_the_day_of_a_meeting(tmp_path: Path) -> None:
     )
     prepared = asyncio.run(prepare_files("When is the next quarterly meeting?", ToolContext(root=tmp_path)))
     assert prepared.answer == "11 June 2026 at 18:30"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("an hour and a half", ["1.5 hour"]),
+        ("2 hours and a quarter", ["2.25 hours"]),
+        ("two and a half hours", ["2.5 hours"]),
+        ("an hour and a quarter of an hour", ["1 hour 0.25 hour"]),
+        ("an hour and fifty minutes", ["1 hour 50 minutes"]),
+        ("a week and a half after it", ["1.5 week"]),
+        ("the quarter and a half of it", []),
+    ],
+)
+def test_lengths_of_time_are_read_to_their_end(text: str, wanted: list[str]) -> None:
+    assert moments.periods(text) == wanted
