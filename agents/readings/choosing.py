@@ -12,7 +12,7 @@ from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.linking import name_stems, value_links
 from pointwork.agents.readings.question import Question
 from pointwork.tools.catalog import Column, TableInfo
-from pointwork.tools.table_loading import quote_name
+from pointwork.tools.table_loading import quote_name, quote_text
 
 # Where both are found, one of them is the answer: a plan of several steps would end in a number. So sure is it, if
 # the words account for so much of the superlative, or the parser is so sure of its query.
@@ -23,9 +23,9 @@ LONGEST = 200
 
 # "worse" is not here: whether much or little is bad depends on the column.
 _IRREGULAR = {
-    **{"more": "most", "less": "least", "fewer": "fewest", "better": "best", "later": "latest"},
-    **{"farther": "farthest", "further": "furthest", "elder": "eldest"},
-}
+    "more": "most", "less": "least", "fewer": "fewest", "better": "best", "later": "latest", "elder": "eldest",
+    "farther": "farthest", "further": "furthest",
+}  # fmt: skip
 _MORE = re.compile(r"(?:\bthe\s+)?\b(?P<word>more|less|[a-z]{3,}er)\b(?!-)")
 _WHICH = r"(?:who|which|what)\b"
 _BE = r"(?:is|are|was|were)\b"
@@ -187,7 +187,7 @@ def among(asked: Choice, both: Both, arguments: dict[str, object]) -> Reading | 
     summed = str(arguments.get("column")) if arguments.get("aggregate") in ("sum", "avg") else ""
     if not both.own:
         by = "" if counted else summed
-    if (by or "") not in measured and not counted:
+    if by not in measured and not counted:
         return None
     if by and (by := _money(both, by)) is None:
         return None
@@ -202,7 +202,7 @@ def _query(asked: Choice, both: Both, by: str, measure: str, least: bool) -> str
     No row where one has none, or, of which is asked, of equals.
     """
     name, table = quote_name(both.column.name), quote_name(both.info.name)
-    first, second = ("'" + value.replace("'", "''") + "'" for value in both.values)
+    first, second = map(quote_text, both.values)
     each = f"SELECT {name} AS one, {measure} AS has FROM {table} WHERE {name} IN ({first}, {second}) GROUP BY 1"  # noqa: S608
     if not asked.whether:
         apart = "(SELECT count(DISTINCT has) FROM two) = 2"

@@ -9,6 +9,11 @@ NAMED = {"noon": 12, "midday": 12, "midnight": 0}
 HALF = r"[ap]\.?m\b|o['’]clock|in\s+the\s+(?:morning|afternoon|evening)|at\s+night"
 """What says which half of the day is meant, or that it is a time at all."""
 
+IN_FIGURES = re.compile(
+    r"\b\d{1,2}[:.]\d{2}\b(?:\s*[ap]\.?m\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b", re.I
+)
+"""A time of day as one writes it down: ``18:30``, ``7 pm``."""
+
 _MIDNIGHT = re.compile(r"a|at\s+night", re.I)  # of twelve
 _LATE = re.compile(r"p|in\s+the\s+(?:afternoon|evening)|at\s+night", re.I)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from pointwork.agents.readings import Reading, lexicon, moments
+from pointwork.agents.readings import Reading, clocks, lexicon, moments
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import COUNTED, wanted
 from pointwork.errors import ToolError
@@ -217,7 +217,6 @@ def with_year(question: str, answer: str, page: str) -> tuple[str, str] | None:
     return f"{answer[:end]} {year}{answer[end:]}", page[borne[0].start : borne[0].end]
 
 
-_CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s*[ap]\.?m\.?)?|\d{1,2}\s*[ap]\.?m\.?|noon|midnight", re.IGNORECASE)
 _BOUND = re.compile(r"\b(?:since|from|until|till|by|before|after)\s+(?:the\s+)?$", re.IGNORECASE)
 _AT = re.compile(r",?\s*(?:at|from)?\s*", re.IGNORECASE)
 _DAY_NAMED = re.compile(
@@ -232,7 +231,7 @@ def with_its_day(question: str, answer: str, sentence: str) -> str:
 
     Who names the day asks for the time, and so does who asks at what time.
     """
-    if wanted(question).kind != "when" or not _CLOCK.fullmatch(answer) or _DAY_NAMED.search(question):
+    if wanted(question).kind != "when" or not clocks.IN_FIGURES.fullmatch(answer) or _DAY_NAMED.search(question):
         return answer
     if any(date.day for date in Question(question).dates):
         return answer

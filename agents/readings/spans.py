@@ -5,16 +5,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings import clocks, lexicon, moments
 from pointwork.agents.readings.names import as_person, names
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.agents.readings.sentences import Sentence, holds, stems_of
 from pointwork.agents.readings.wanting import MONEY, Wanted
 from pointwork.text import STOP_WORDS, tokenize
 
-_CLOCK = re.compile(
-    r"\b\d{1,2}[:.]\d{2}\b(?:\s*[ap]\.?m\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b", re.I
-)
 _WORDED = (
     r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
     r"seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|dozen|half|twice|once)"
@@ -196,7 +193,7 @@ def pieces_of(want: Wanted, text: str) -> list[Piece]:
         return quantities_of(text, replace(want, kind="duration")) if _AGED.search(text) else []
     if want.kind == "phrase" and not want.noun & _DATED:
         pieces = [piece for piece in _phrases(text) if not _DATE_ALONE.fullmatch(clean(piece[0]))]
-        return [piece for piece in pieces if not _CLOCK.fullmatch(clean(piece[0]))]
+        return [piece for piece in pieces if not clocks.IN_FIGURES.fullmatch(clean(piece[0]))]
     if want.kind == "number":
         return numbers_of(text, want.noun)
     return _KINDS.get(want.kind, _phrases)(text)
@@ -207,7 +204,7 @@ def forms(text: str) -> list[tuple[str, list[Piece]]]:
     return [
         ("person", _persons(text)),
         ("date", _dates(text, "when")),
-        ("time", _all(_CLOCK, text)),
+        ("time", _all(clocks.IN_FIGURES, text)),
         ("money", _amounts(text)),
         ("percent", _all(_PERCENT, text)),
         ("id", _ids(text)),
@@ -303,7 +300,7 @@ def _dates(text: str, kind: str) -> list[Piece]:
             )
             found.append((text[date.start : date.end], date.start, date.end, fit))
     if kind == "when":
-        found += [(m[0], m.start(), m.end(), 0.9) for m in _CLOCK.finditer(text)]
+        found += [(m[0], m.start(), m.end(), 0.9) for m in clocks.IN_FIGURES.finditer(text)]
         found += [
             (m[0], m.start(), m.end(), 0.8)
             for m in re.finditer(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b", text)
@@ -382,7 +379,7 @@ def _run(text: str, run: list[re.Match[str]]) -> list[Piece]:
 _KINDS: dict[str, Callable[[str], list[Piece]]] = {
     "person": _persons,
     "weekday": _weekdays,
-    "time": functools.partial(_all, _CLOCK),
+    "time": functools.partial(_all, clocks.IN_FIGURES),
     "money": _amounts,
     "percent": functools.partial(_all, _PERCENT),
     "id": _ids,
