@@ -85,7 +85,7 @@ async def _between(text: str, context: ToolContext, known: Sequence[TableInfo]) 
         meant = _meant(both.core, root, [both.info])
         ranked = choosing.ranked(meant.sql) if meant is not None and meant.chance >= choosing.MEANT else {}
         said = [one.arguments for one in _readings(both.core, root, [both.info]) if one.score >= choosing.SAID]
-        found = (choosing.among(asked, both, arguments) for arguments in [ranked, *said] if arguments)
+        found = (choosing.among(asked, both, arguments) for arguments in [*said, ranked] if arguments)
         return next((one for one in found if one is not None), None)
 
     try:

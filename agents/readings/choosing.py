@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.readings import Reading, lexicon
-from pointwork.agents.readings.linking import name_stems, value_links
+from pointwork.agents.readings.linking import value_links
 from pointwork.agents.readings.question import Question
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_loading import quote_name, quote_text
@@ -189,8 +189,6 @@ def among(asked: Choice, both: Both, arguments: dict[str, object]) -> Reading | 
         by = "" if counted else summed
     if by not in measured and not counted:
         return None
-    if by and (by := _money(both, by)) is None:
-        return None
     measure = f"{'any_value' if both.own else arguments['aggregate']}({quote_name(by)})" if by else "count(*)"
     least = _LEAST.search(both.core) is not None if often and counted else arguments.get("order") == "asc"
     return Reading("sql", {"query": _query(asked, both, by, measure, least)}, SETTLED, cell=0)
@@ -218,17 +216,3 @@ def _query(asked: Choice, both: Both, by: str, measure: str, least: bool) -> str
 
 _OFTEN = re.compile(r"\bthe\s+(?:most|least|fewest)\b(?!\s+recent)", re.IGNORECASE)
 _LEAST = re.compile(r"\bthe\s+(?:least|fewest)\b", re.IGNORECASE)
-_COSTS = re.compile(r"\b(?:cost\w*|dear\w*|cheap\w*|expensive|pric\w+)\b", re.IGNORECASE)
-
-
-def _money(both: Both, by: str) -> str | None:
-    """The measure, of what costs more one of money: £ in a name says more than the parser knows of it."""
-    if not _COSTS.search(both.core):
-        return by
-    priced = [column.name for column in both.info.columns if _is_money(column)]
-    return by if by in priced else priced[0] if len(priced) == 1 else None
-
-
-def _is_money(column: Column) -> bool:
-    named = re.search(r"[$€£]", column.name) is not None or bool(set(name_stems(column.name)) & lexicon.MONEY)
-    return column.kind == "number" and named

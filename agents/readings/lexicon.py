@@ -48,7 +48,7 @@ _DIMENSIONS: dict[str, tuple[str, str]] = {
     "price": (
         "expensive dear dearer dearest cheap cheaper cheapest cost costly price priced charge "
         "charged fee paid pay worth rate fare",
-        "price cost fee fare rate charge unit_price unit_cost amount tariff rent premium",
+        "price cost fee fare rate charge unit_price unit_cost amount tariff rent premium pound euro dollar",
     ),
     "pay": ("earn earned earns pay paid wage wages salary salaries", "wage salary pay earnings income rate"),
     "money": (

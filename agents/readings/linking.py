@@ -71,8 +71,11 @@ class ValueLink:
 
 @cache
 def name_stems(name: str) -> tuple[str, ...]:
-    """The stems of a column's or table's name."""
-    return tuple(tokenize(name, stop=False))
+    """The stems of a column's or table's name; of "£ a copy" pound is one."""
+    return tuple(tokenize(re.sub("[£€$]", lambda sign: _CURRENCIES[sign[0]], name), stop=False))
+
+
+_CURRENCIES = {"£": " pound ", "€": " euro ", "$": " dollar "}
 
 
 def word_link(word: Word, column: Column) -> float:
