@@ -95,7 +95,7 @@ def choice(question: str) -> Choice | None:
     match = _WHETHER.fullmatch(text)
     if match is None or _OTHERWISE.search(match["left"]):
         return None
-    compared = [more for more in _MORE.finditer(match["left"]) if _most(more) != more[0] and more.start()]
+    compared = [more for more in _MORE.finditer(match["left"]) if _most(more) != more[0]]
     if not compared:
         return None
     more = compared[-1]
@@ -128,7 +128,7 @@ def holding(
             held = texts(info, column) if column.kind == "text" else ()
             second = _value(asked.second, column, held) if held else ""
             first, core = _first(asked, column, held) if second else ("", "")
-            if first and first != second:
+            if first:
                 found.append(Both(info, column, (first, second), core, column.distinct == info.rows))
     return found
 
@@ -178,19 +178,22 @@ def among(asked: Choice, both: Both, arguments: dict[str, object]) -> Reading | 
         both: of ``holding``.
         arguments: what ``both.core`` is read as, of ``query_table``.
     """
-    by, table = str(arguments.get("order_by") or ""), both.info.name
-    if arguments.get("table") != table or arguments.get("where_column"):
+    by, aggregate = str(arguments.get("order_by") or ""), str(arguments.get("aggregate") or "")
+    if arguments.get("table") != both.info.name or arguments.get("where_column"):
         return None
-    measured = {column.name: column for column in both.info.columns}
-    often = _OFTEN.search(both.core) is not None and by in measured and measured[by].kind == "date"
-    counted = not both.own and (often or arguments.get("aggregate") == "count")
-    summed = str(arguments.get("column")) if arguments.get("aggregate") in ("sum", "avg") else ""
-    if not both.own:
-        by = "" if counted else summed
-    if by not in measured and not counted:
+    kinds = {column.name: column.kind for column in both.info.columns}
+    often = kinds.get(by) == "date" and _OFTEN.search(both.core)  # who borrowed most is there most often; not first
+    least = arguments.get("order") == "asc"
+    if both.own and not often and by in kinds:
+        measure = f"any_value({quote_name(by)})"
+    elif not both.own and (often or aggregate == "count"):
+        by, measure = "rows", "count(*)"
+        least = _LEAST.search(both.core) is not None if often else least
+    elif not both.own and aggregate in ("sum", "avg"):
+        by = str(arguments["column"])
+        measure = f"{aggregate}({quote_name(by)})"
+    else:
         return None
-    measure = f"{'any_value' if both.own else arguments['aggregate']}({quote_name(by)})" if by else "count(*)"
-    least = _LEAST.search(both.core) is not None if often and counted else arguments.get("order") == "asc"
     return Reading("sql", {"query": _query(asked, both, by, measure, least)}, SETTLED, cell=0)
 
 
@@ -204,7 +207,7 @@ def _query(asked: Choice, both: Both, by: str, measure: str, least: bool) -> str
     each = f"SELECT {name} AS one, {measure} AS has FROM {table} WHERE {name} IN ({first}, {second}) GROUP BY 1"  # noqa: S608
     if not asked.whether:
         apart = "(SELECT count(DISTINCT has) FROM two) = 2"
-        order, shown = "ASC" if least else "DESC", quote_name(by or "rows")
+        order, shown = "ASC" if least else "DESC", quote_name(by)
         return (
             f"WITH two AS ({each}) SELECT one AS {name}, has AS {shown} FROM two WHERE {apart} ORDER BY has {order}"  # noqa: S608
         )

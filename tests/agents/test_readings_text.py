@@ -449,6 +449,7 @@ def test_a_greeting_is_no_part_of_a_question() -> None:
         ("When does it open?", "9:00", "It was painted on 2 May at 9:00 and opens at 9:00.", "9:00"),
         ("When does the ferry leave?", "7:30", "From 1 May, 7:30 from the pier.", "7:30"),
         ("When does it open?", "10:00", "It is on 13 June 2026. The doors open at 10:00.", "10:00"),
+        ("When is it?", "18:30", "It is in May 2026, 18:30 sharp.", "18:30"),
         ("When is it?", "11 June 2026", "It is on 11 June 2026 at 18:30.", "11 June 2026"),
     ],
 )
