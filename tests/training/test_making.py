@@ -53,6 +53,9 @@ def test_a_recipe_goes_on_from_an_adapter(
             np.testing.assert_allclose(one.scale * one.b @ one.a, whole, atol=np.abs(whole).max() * 2e-3)
     with pytest.raises(TrainingError, match="went on from planner-.*, not from nothing"):
         make("planner", tmp_path / f"from {shipped.name}", base=base, limit=4, show=False)
+    (tmp_path / "broken.gguf").write_text("no adapter")
+    with pytest.raises(TrainingError, match="is not a GGUF adapter"):
+        make("planner", tmp_path / "third", base=base, limit=4, parent=tmp_path / "broken.gguf", show=False)
     with pytest.raises(UsageError, match="no adapter to go on from"):
         make("planner", tmp_path / "third", base=base, limit=4, parent=tmp_path / "none", show=False)
     second = make("planner", tmp_path / "third", base=base, epochs=1.0, limit=4, parent=shipped, show=False)

@@ -158,14 +158,13 @@ def write_gguf(adapter: str | Path, base: str | Path, out: str | Path, *, half: 
     return target
 
 
-def write_peft(file: str | Path, base: str | Path, out: str | Path, *, name: str = "model") -> Path:
+def write_peft(file: str | Path, base: str | Path, out: str | Path) -> Path:
     """Write an adapter of llama.cpp as peft's: what ``write_gguf`` does, backwards, so that training can go on.
 
     Args:
         file: a GGUF adapter of the ``llama`` architecture.
         base: the Hugging Face directory of the model that it belongs to; only ``config.json`` is read.
         out: the directory, which is made; its alpha is twice the rank, the rest of the scale is in B.
-        name: of the base, for the adapter's configuration.
 
     Returns:
         The directory.
@@ -189,12 +188,13 @@ def write_peft(file: str | Path, base: str | Path, out: str | Path, *, name: str
         if half == "B":
             array = _ordered(module, array, heads, back=True) * np.float32(alpha / (2 * rank))
         weights[f"base_model.model.model.layers.{match[1]}.{module}.lora_{half}.weight"] = array
-    if len(ranks) != 1 or len(found) % 2:
+    paired = {key[:-1] for key in found if key.endswith("a")} == {key[:-1] for key in found if key.endswith("b")}
+    if len(ranks) != 1 or not paired:
         raise TrainingError(f"{file}: training goes on from one rank for all matrices, each with its A and B")
     target.mkdir(parents=True, exist_ok=True)
     save: Any = importlib.import_module("safetensors.numpy").save_file
     save({key: np.ascontiguousarray(array, dtype=np.float32) for key, array in weights.items()}, target / WEIGHTS)
-    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": name, "r": min(ranks)}
+    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": min(ranks)}
     used = sorted({key.split(".")[6] for key in weights})
     config |= {"lora_alpha": 2 * min(ranks), "lora_dropout": 0.0, "bias": "none", "target_modules": used}
     (target / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

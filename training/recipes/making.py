@@ -90,8 +90,9 @@ def make(
         UsageError: GSM8K is not in ``data``; there is no such parent.
         TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
-    found, version = _parent(role, parent, folder)
-    kept = _taken_up(folder, role, version)
+    kept: dict[str, Any] = notes.read(folder, NOTE) or {}
+    found, version = _parent(role, parent, folder, kept)
+    _same(kept, role, version, folder)
     taught, held_out = tasks(role, data, seed=seed, most=most, limit=limit)
     if not kept:
         # a folder that refuses is found before anything is computed
@@ -149,14 +150,13 @@ class Bundled:
         return [example for bundle in self._batches(step) for example in bundle]
 
 
-def _parent(role: Role, given: str | Path | None, folder: Path) -> tuple[Path | None, str]:
+def _parent(role: Role, given: str | Path | None, folder: Path, kept: dict[str, Any]) -> tuple[Path | None, str]:
     """Where the adapter to go on from is, and its version: role and digest, as of what ships.
 
     A training that is taken up keeps its copy: what ships may be another by then.
     """
     if given is None:
         return None, ""
-    kept: dict[str, Any] = notes.read(folder, NOTE) or {}
     if str(given) == SHIPPED and kept.get("parent") and (folder / PARENT / WEIGHTS).is_file():
         return folder / PARENT, str(kept["parent"])
     place = adapters_dir() / role / FILE if str(given) == SHIPPED else Path(given)
@@ -175,17 +175,16 @@ def _model(base: str, parent: Path | None, folder: Path, seed: int) -> LocalMode
     return LocalModel.load(base, adapter=parent, seed=seed, bf16=bf16)
 
 
-def _taken_up(folder: Path, role: Role, parent: str) -> dict[str, Any]:
-    """What an earlier call noted in its folder; empty if there was none."""
-    kept: dict[str, Any] = notes.read(folder, NOTE) or {}
+def _same(kept: dict[str, Any], role: Role, parent: str, folder: Path) -> None:
+    """Whether what an earlier call noted in the folder is this training; else it is said."""
     if kept.get("role", role) != role:
         raise TrainingError(f"{folder} holds the training of {kept['role']}, not of {role}; give another folder")
-    if kept and kept.get("parent", "") != parent:
+    # one that was refused before it computed anything leaves the folder free
+    if "before" in kept and kept.get("parent", "") != parent:
         raise TrainingError(
             f"{folder} holds a training that went on from {kept.get('parent') or 'nothing'}, not from "
             f"{parent or 'nothing'}; give another folder"
         )
-    return kept
 
 
 def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:

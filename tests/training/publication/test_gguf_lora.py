@@ -79,10 +79,11 @@ def test_matrices_scale_and_order(
 
 
 @pytest.mark.parametrize("half", [True, False])
+@pytest.mark.parametrize(("size", "alpha"), [(0.3, 8), (1e-6, 3)])
 def test_an_adapter_is_read_back(
-    adapters: Adapters, tiny_files: tuple[Path, Path], tmp_path: Path, half: bool
+    adapters: Adapters, tiny_files: tuple[Path, Path], tmp_path: Path, half: bool, size: float, alpha: float
 ) -> None:
-    folder = adapters((0.3, 1))
+    folder = edited(adapters((size, 1)), lora_alpha=alpha)
     back = write_peft(
         write_gguf(folder, tiny_files[1], tmp_path / "a.gguf", half=half), tiny_files[1], tmp_path / "p"
     )
@@ -97,6 +98,32 @@ def test_an_adapter_is_read_back(
     for name in ("cut", "text", "missing"):
         with pytest.raises(TrainingError, match="is not a GGUF adapter"):
             write_peft(tmp_path / f"{name}.gguf", tiny_files[1], tmp_path / "q")
+
+
+def gguf_of(path: Path, **shapes: tuple[int, int]) -> Path:
+    """An adapter of these tensors of the first layer's value matrix, or of another place."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, 4.0)
+    for name, shape in shapes.items():
+        place = "blk.0.attn_v.weight" if name.startswith("lora") else "blk.0.attn_norm.weight"
+        writer.add_tensor(f"{place}.lora_{name[-1]}", np.ones(shape, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_what_is_no_adapter_to_go_on_from(tiny_files: tuple[Path, Path], tmp_path: Path) -> None:
+    other = gguf_of(tmp_path / "norm.gguf", norm_a=(2, 8))
+    with pytest.raises(TrainingError, match="holds 'blk.0.attn_norm.weight.lora_a'"):
+        write_peft(other, tiny_files[1], tmp_path / "out")
+    lone = gguf_of(tmp_path / "lone.gguf", lora_a=(2, 8))
+    ranks = gguf_of(tmp_path / "ranks.gguf", lora_a=(2, 8), lora_b=(8, 3))
+    for file in (lone, ranks):
+        with pytest.raises(TrainingError, match="one rank for all matrices, each with its A and B"):
+            write_peft(file, tiny_files[1], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3))
