@@ -1,25 +1,35 @@
 """Benchmarks that share one GPU: who measures a time has it alone for that long (``gpu.py`` sees to it)."""
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-VARIABLE = "POINTWORK_ALONE"
+VARIABLE, AFTER = "POINTWORK_ALONE", "POINTWORK_ALONE_AFTER"
 SETTLE = 3.0  # seconds: until those beside have stopped and what they asked a server for has ended
+PATIENCE = 240.0  # seconds to wait for what must have started before
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """While inside, the file that the environment variable names is there; without the variable, no file."""
+    """While inside, the file that ``VARIABLE`` names holds this process' group; without the variable, no file.
+
+    One at a time. Begins when the file that ``AFTER`` names is there: a server that starts would disturb.
+    """
     name = os.environ.get(VARIABLE)
     if not name:
         yield
         return
-    Path(name).touch()
-    time.sleep(SETTLE)
-    try:
-        yield
-    finally:
-        Path(name).unlink(missing_ok=True)
+    until, after = time.monotonic() + PATIENCE, os.environ.get(AFTER)
+    while after and not Path(after).exists() and time.monotonic() < until:
+        time.sleep(0.2)
+    with Path(f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back by a process that dies, too
+        Path(name).write_text(str(os.getpgrp()))
+        time.sleep(SETTLE)
+        try:
+            yield
+        finally:
+            Path(name).unlink(missing_ok=True)

@@ -2,11 +2,12 @@
 
     python benchmarks/gpu.py --data BENCH_DATA --out OUT [--seconds 560] [--url http://127.0.0.1:8011/v1]
 
-One vLLM server (started here, or ``--url``) draws for the trainings and takes what is published. The trainings of
-Seal-Tools run beside everything else: they stand still while a time is measured (``alone.py``), and ask nothing of
-the server until publication is through with it (a probe beside other requests can end vLLM: docs/publication.md).
-The same command again does what is left, also what failed (growth, a minute, anew). OUT gets a log and a result of
-each.
+One vLLM server (started here, or ``--url``) draws for the trainings and takes what is published. Two lines of parts
+run side by side: those that bring engines of their own, and those that use the server. The trainings of Seal-Tools
+run beside both, and ask nothing of the server until publication is through with it (a probe beside other requests
+can end vLLM: docs/publication.md). All but a part that measures a time stand still meanwhile (``alone.py``).
+The same command again does what is left, also what failed (growth, half a minute, anew). OUT gets a log and a
+result of each.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from alone import VARIABLE
+from alone import AFTER, VARIABLE
 
 HERE = Path(__file__).parent
 SERVED = "SmolLM2-135M-Instruct"
@@ -45,35 +46,46 @@ def serve(out: Path, port: int, rehearse: bool) -> tuple["subprocess.Popen[bytes
 
 
 class Beside:
-    """Trainings that run beside the rest, and stop while the file ``alone`` is there."""
+    """Processes that stop while another measures: while the file ``alone`` is there, which names its group."""
 
     def __init__(self, alone: Path) -> None:
         self._alone, self._ended = alone, threading.Event()
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._stopped = False
+        self._trainings: list[subprocess.Popen[bytes]] = []
+        self._parts: list[subprocess.Popen[bytes]] = []
+        self._stopped: int | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def start(self, command: list[str], log: Path) -> None:
-        """Start one."""
+        """Start a training."""
         with log.open("ab") as stream:
-            self._processes.append(subprocess.Popen(command, stdout=stream, stderr=stream))
+            process = subprocess.Popen(command, stdout=stream, stderr=stream, start_new_session=True)
+        self._trainings.append(process)
+
+    def add(self, part: "subprocess.Popen[bytes]") -> None:
+        """One that leads a group of its own, and ends by itself."""
+        self._parts.append(part)
 
     def _watch(self) -> None:
         while not self._ended.wait(0.1):
-            if self._alone.exists() != self._stopped:
-                self._stopped = not self._stopped
-                self._signal(signal.SIGSTOP if self._stopped else signal.SIGCONT)
+            owner: int | None = None
+            with suppress(OSError, ValueError):
+                owner = int(self._alone.read_text())
+            if owner != self._stopped:
+                self._signal(signal.SIGCONT)
+                if owner is not None:
+                    self._signal(signal.SIGSTOP, owner)
+                self._stopped = owner
 
-    def _signal(self, number: int) -> None:
-        for process in self._processes:
-            if process.poll() is None:
+    def _signal(self, number: int, but: int | None = None) -> None:
+        for process in [*self._trainings, *self._parts]:
+            if process.poll() is None and process.pid != but:
                 with suppress(ProcessLookupError):
-                    process.send_signal(number)
+                    os.killpg(process.pid, number)
 
     def wait(self, until: float) -> None:
-        """For all of them, so long."""
-        for process in self._processes:
+        """For all trainings, so long."""
+        for process in self._trainings:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
 
@@ -83,8 +95,9 @@ class Beside:
         self._ended.set()
         self._thread.join()
         self._signal(signal.SIGCONT)
-        self._signal(signal.SIGINT)
-        for process in self._processes:
+        for process in self._trainings:
+            process.send_signal(signal.SIGINT)
+        for process in self._trainings:
             try:
                 process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
@@ -107,7 +120,7 @@ def commands(asked: argparse.Namespace, out: Path, url: str) -> dict[str, list[s
         else ["--trials", "48", "--limit", "20", "--steps", "4"]
     )
     growth = [str(HERE / "grpo_growth.py"), "--json", str(out / "growth.json"), "--png", str(out / "growth.png")]
-    growth += ["--seconds", "15" if asked.rehearse else "60"]
+    growth += ["--seconds", "15" if asked.rehearse else "30"]
     return {"speed": speed, "publication": published, "loop": loop, "growth": growth}
 
 
@@ -137,21 +150,28 @@ def answers(url: str, server: "subprocess.Popen[bytes] | None", seconds: float) 
     return True
 
 
-def run(name: str, command: list[str], out: Path, env: dict[str, str], seconds: float) -> None:
+def run(name: str, command: list[str], out: Path, env: dict[str, str], until: float, beside: Beside) -> None:
     """One part, to its end or its time's."""
     began = time.monotonic()
+    if until - began < 30:
+        print(f"{name}: no time left", flush=True)
+        return
     with (out / f"{name}.log").open("ab") as log:
         # Parts have processes of their own, with engines on the GPU: all of them end with it.
         part = subprocess.Popen([sys.executable, *command], stdout=log, stderr=log, env=env, start_new_session=True)
+        if name in PROBING:
+            beside.add(part)
         try:
-            code: int | str = part.wait(seconds)
+            code: int | str = part.wait(until - began)
         except subprocess.TimeoutExpired:
             code = "out of time"
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(part.pid, signal.SIGKILL)
             part.wait()
-    Path(env[VARIABLE]).unlink(missing_ok=True)  # a part that died while it measured
+    with suppress(OSError, ValueError):  # a part that died while it measured
+        if int(Path(env[VARIABLE]).read_text()) == part.pid:
+            Path(env[VARIABLE]).unlink()
     print(f"{name}: {code} after {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -173,11 +193,10 @@ def main() -> None:
     out: Path = asked.out.expanduser().resolve()
     out.mkdir(parents=True, exist_ok=True)
     server, url = (None, str(asked.url)) if asked.url else serve(out, asked.port, asked.rehearse)
-    alone = out / "alone"
-    free = out / "free"
-    for file in (alone, free):
+    alone, free, started = out / "alone", out / "free", out / "started"
+    for file in (alone, free, started):
         file.unlink(missing_ok=True)
-    env = {**os.environ, VARIABLE: str(alone), "POINTWORK_CONFIG": str(configured(out, url))}
+    env = {**os.environ, VARIABLE: str(alone), AFTER: str(started), "POINTWORK_CONFIG": str(configured(out, url))}
     beside = Beside(alone)
     for seed in range(asked.seeds):
         command = [sys.executable, str(HERE / "seal_tools.py"), "--data", str(asked.data), "--seed", str(seed)]
@@ -187,16 +206,24 @@ def main() -> None:
     if asked.recipe:
         command = [sys.executable, "-m", "pointwork", "train", "recipe", *asked.recipe.split(), "--json"]
         beside.start([*command, "--out", str(out / "recipe")], out / "recipe.log")
-    try:
-        parts = [name for name in asked.parts.split(",") if name]
-        if set(parts) & set(PROBING) and not answers(url, server, min(STARTS, asked.seconds / 2)):
-            parts = [name for name in parts if name not in PROBING]  # what needs no server is still done
-        for place, name in enumerate(parts):
-            if not set(parts[place:]) & set(PROBING):
-                free.touch()
-            if until - time.monotonic() > 30:
-                run(name, commands(asked, out, url)[name], out, env, until - time.monotonic())
+    parts = [name for name in asked.parts.split(",") if name]
+
+    def served() -> None:
+        """What uses the server, once it answers; without one it is left out, and the rest is still done."""
+        mine = [name for name in parts if name in PROBING]
+        there = bool(mine) and answers(url, server, min(STARTS, asked.seconds / 2))
+        started.touch()
+        for name in mine if there else ():
+            run(name, commands(asked, out, url)[name], out, env, until, beside)
         free.touch()
+
+    try:
+        line = threading.Thread(target=served, daemon=True)
+        line.start()
+        for name in parts:
+            if name not in PROBING:
+                run(name, commands(asked, out, url)[name], out, env, until, beside)
+        line.join(max(0.0, until - time.monotonic()))
         beside.wait(until - 15)
     finally:
         beside.end()

@@ -4,10 +4,11 @@
     python benchmarks/grpo.py --folder /tmp/grpo --rehearse            # no GPU: a tiny model, both in-process
 
 A step is: the adapter reaches the engine, all completions are drawn, rewarded and learned from. Both have vLLM on
-the same GPU and merge the adapter into its weights; ours is measured once more with the adapter as a LoRA. The
-first steps of each are not counted.
+the same GPU and merge the adapter into its weights; ours is measured once more with the adapter as a LoRA and the
+model not compiled. The first steps of each are not counted.
 Each part runs in a process of its own, which frees the GPU, and leaves its result in the folder: run the same
-command again to go on. Needs trl and, on a GPU, vllm. No part is started that would not end within ``--seconds``.
+command again to go on. Engines start side by side, steps are measured one part after the other (``alone.py``).
+Needs trl and, on a GPU, vllm. What has not ended after ``--seconds`` is ended.
 """
 
 import argparse
@@ -23,16 +24,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from alone import alone
-from grpo_memory import Peak, in_use
+from alone import VARIABLE, alone
+from grpo_memory import Peak, reserved
 
 SIZES = {"64": (8, 8, 128), "512": (32, 16, 256)}  # prompts, completions of each, longest completion
 REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
 TARGETS = {"64": 2.5, "512": 2.0}
 RANK, LR, SEED = 16, 1e-5, 0
 WARM, COUNTED = 2, 6
-# Of the GPU's memory for vLLM; ours is given it in GB of keys and values.
-SHARE, KEYS = 0.15, 18.0
+# Of the GPU's memory for vLLM, the rest of which after weights and work space are keys and values; ours is given
+# these in GB.
+SHARE, KEYS = 0.1, 10.0
+BESIDE = "POINTWORK_BESIDE"  # parts that start together
+PATIENCE = 240.0  # seconds that one waits for another to start
 NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
 THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
 
@@ -76,23 +80,44 @@ def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any)
 
 def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
     """All sizes with one engine; on a GPU first with the adapter as a LoRA, then merged."""
+    import torch
+
     from pointwork.training.bases import directory_of
     from pointwork.training.engine import VllmEngine
     from pointwork.training.model import LocalModel, Lora
     from pointwork.training.sampling import sample
 
-    others = in_use()
     model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
     if not gpu:
-        return steps(model, partial(sample, rows=512), folder, sizes, gpu, others)
+        return steps(model, partial(sample, rows=512), folder, sizes, gpu)
     engine = VllmEngine(directory_of(source), folder, merged=False, rank=RANK, memory=KEYS)
-    found = {f"{name}-lora": row for name, row in steps(model, engine, folder / "lora", sizes, gpu, others).items()}
-    engine.merged = True
-    return found | steps(model, engine, folder / "merged", sizes, gpu, others)
+    model.compile()
+    steps(model, engine, folder / "first", sizes, gpu, count=WARM)  # compiles
+    up("pointwork", folder)
+    with alone():
+        with torch.compiler.set_stance("force_eager"):
+            slow = steps(model, engine, folder / "lora", sizes, gpu)
+        engine.merged = True
+        found = {f"{name}-lora": row for name, row in slow.items()}
+        return found | steps(model, engine, folder / "merged", sizes, gpu)
+
+
+def up(name: str, folder: Path) -> None:
+    """Say that a part has started, and wait for those that start beside it: nobody starts while one measures."""
+    (folder / f"{name}.up").touch()
+    others = [folder / f"{other}.up" for other in os.environ.get(BESIDE, "").split(",") if other]
+    until = time.monotonic() + PATIENCE
+    while not all(file.exists() for file in others) and time.monotonic() < until:
+        time.sleep(0.2)
 
 
 def steps(
-    model: Any, draw: Any, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool, others: float
+    model: Any,
+    draw: Any,
+    folder: Path,
+    sizes: dict[str, tuple[int, int, int]],
+    gpu: bool,
+    count: int = WARM + COUNTED,
 ) -> dict[str, Any]:
     """Steps of each size with one way to draw."""
     import torch
@@ -102,10 +127,11 @@ def steps(
     from pointwork.training.trainer import GRPOTrainer
 
     found: dict[str, Any] = {}
-    for name, (count, n, longest) in sizes.items():
+    for name, (several, n, longest) in sizes.items():
         if gpu:
             torch.cuda.empty_cache()  # each size's own peak
-        asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(count)]
+            torch.cuda.reset_peak_memory_stats()
+        asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(several)]
         tokens: list[int] = []
         published: list[float] = []
 
@@ -126,7 +152,7 @@ def steps(
                 for place, (prompt, several) in enumerate(zip(asked, drawn, strict=True))  # noqa: B023
             ]
 
-        settings = Settings(WARM + COUNTED, lr=LR, save_every=1000, width=2048, budget=16384 if gpu else 4096)
+        settings = Settings(count, lr=LR, save_every=1000, width=2048, budget=16384 if gpu else 4096)
         rows: list[dict[str, float]] = []
         trainer = GRPOTrainer(
             model,
@@ -135,8 +161,10 @@ def steps(
             folder / f"run-{name}",
             callbacks=[lambda t, row: rows.append(dict(row))],  # noqa: B023
         )
-        with alone(), Peak(others) as peak:
+        with Peak() as peak:
             trainer.fit()
+        if count <= WARM:
+            continue
         rollout = [row["rollout_seconds"] for row in rows][WARM:]
         learning = [row["seconds"] - row["rollout_seconds"] for row in rows][WARM:]
         found[name] = summary(
@@ -148,6 +176,7 @@ def steps(
             rollout_tokens_per_second=sum(tokens[WARM:]) / sum(rollout),
             training_tokens_per_second=sum(row["nodes"] for row in rows[WARM:]) / sum(learning),
             publish_seconds=statistics.median(published[WARM:]),
+            trainer_memory_mb=reserved() if gpu else 0.0,
             serving_gap=rows[-1].get("serving_gap", 0.0),
             skipped_groups=sum(row["skipped_groups"] for row in rows),
         )
@@ -157,7 +186,7 @@ def steps(
 # TRL
 
 
-def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> dict[str, Any]:
+def rival(name: str, source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> dict[str, Any]:
     """TRL's trainer, at its own defaults but for what makes the work the same."""
     import datasets
     from peft import LoraConfig
@@ -167,7 +196,6 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
     from pointwork.training.bases import directory_of
     from pointwork.training.model import PROJECTIONS
 
-    others = in_use()
     count, n, longest = shape
     tokens: list[int] = []
     starts: list[float] = []
@@ -185,7 +213,7 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
 
     together = min(count * n, 64)
     config = GRPOConfig(
-        output_dir=str(folder / "trl"),
+        output_dir=str(folder / name),
         per_device_train_batch_size=together,
         gradient_accumulation_steps=count * n // together,
         num_generations=n,
@@ -219,10 +247,11 @@ def rival(source: str, folder: Path, shape: tuple[int, int, int], gpu: bool) -> 
         ),
         callbacks=[Clock()],
     )
-    with alone(), Peak(others) as peak:
+    up(name, folder)
+    with alone(), Peak() as peak:
         trainer.train()
     seconds = [after - before for before, after in zip(starts, starts[1:], strict=False)]
-    return summary(seconds, tokens[: len(seconds)], peak.megabytes)
+    return summary(seconds, tokens[: len(seconds)], peak.megabytes, trainer_memory_mb=reserved() if gpu else 0.0)
 
 
 # parts
@@ -235,7 +264,7 @@ def part(name: str, source: str, folder: Path, rehearse: bool) -> dict[str, Any]
     sizes = REHEARSED if not gpu else SIZES
     if name == "pointwork":
         return ours(source, folder, sizes, gpu)
-    return rival(source, folder, sizes[name.removeprefix("trl-")], gpu)
+    return rival(name, source, folder, sizes[name.removeprefix("trl-")], gpu)
 
 
 def main() -> None:
@@ -250,7 +279,10 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.part:
-        found = part(arguments.part, arguments.model, arguments.folder, arguments.rehearse)
+        try:
+            found = part(arguments.part, arguments.model, arguments.folder, arguments.rehearse)
+        finally:  # nobody waits for one that has failed
+            (arguments.folder / f"{arguments.part}.up").touch()
         (arguments.folder / f"{arguments.part}.json").write_text(json.dumps(found))
         return
     compare(arguments)
@@ -263,26 +295,32 @@ def compare(arguments: argparse.Namespace) -> None:
     gpu = torch.cuda.is_available() and not arguments.rehearse
     if not gpu:
         print("no GPU (or --rehearse): small sizes, both generate in-process; the targets below are for a GPU")
-    until, usual = time.monotonic() + arguments.seconds, 0.0
-    for name in ("pointwork", "trl-64", "trl-512"):
-        if (arguments.folder / f"{name}.json").exists():
-            continue
-        if time.monotonic() + usual > until:
-            print(f"no time left for {name}: run the same command again")
-            break
-        began = time.monotonic()
-        command = [sys.executable, __file__, "--folder", str(arguments.folder), "--model", arguments.model]
-        command += ["--part", name, *(["--rehearse"] if arguments.rehearse else [])]
-        with (arguments.folder / f"{name}.log").open("w") as log:
-            code = subprocess.call(
-                command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "HF_HUB_OFFLINE": "1"}
-            )
-        if code:
-            print(f"{name} failed; the end of its log:\n" + (arguments.folder / f"{name}.log").read_text()[-2000:])
-            break
-        usual = time.monotonic() - began
-        print(f"{name}: done in {usual:.0f} s", flush=True)
+    until = time.monotonic() + arguments.seconds
+    os.environ.setdefault(VARIABLE, str((arguments.folder / "alone").resolve()))
+    # The two of TRL are one after the other: three engines and their trainers are too much for one GPU.
+    for several in (("pointwork", "trl-64"), ("trl-512",)):
+        left = [name for name in several if not (arguments.folder / f"{name}.json").exists()]
+        for name in left:
+            (arguments.folder / f"{name}.up").unlink(missing_ok=True)
+        for name, process in [(name, start(name, left, arguments)) for name in left]:
+            try:
+                code: int | str = process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = "out of time: run the same command again"
+            if code:
+                end = (arguments.folder / f"{name}.log").read_text()[-2000:]
+                print(f"{name}: {code}; the end of its log:\n{end}", flush=True)
     report(arguments, gpu)
+
+
+def start(name: str, several: Sequence[str], arguments: argparse.Namespace) -> "subprocess.Popen[bytes]":
+    """One part, in a process of its own."""
+    command = [sys.executable, __file__, "--folder", str(arguments.folder), "--model", arguments.model]
+    command += ["--part", name, *(["--rehearse"] if arguments.rehearse else [])]
+    with (arguments.folder / f"{name}.log").open("w") as log:
+        env = {**os.environ, "HF_HUB_OFFLINE": "1", BESIDE: ",".join(several)}
+        return subprocess.Popen(command, stdout=log, stderr=log, env=env)
 
 
 def report(arguments: argparse.Namespace, gpu: bool) -> None:

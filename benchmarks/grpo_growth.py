@@ -38,12 +38,13 @@ def growth(source: str, seconds: float) -> list[dict[str, Any]]:
 
     rows: list[dict[str, Any]] = []
     until, gpu = time.monotonic() + seconds, torch.cuda.is_available()
+    model = loaded(source) if gpu else None
     for shape in shapes(gpu):
         left = until - time.monotonic()
         if left < 10:
             return rows
         if gpu:
-            rows.append(one_step(source, shape))
+            rows.append(one_step(model, shape))
         else:  # the peak of a process can not be measured anew
             command = [sys.executable, __file__, "--model", source, "--one-step", json.dumps(shape)]
             try:
@@ -57,7 +58,14 @@ def growth(source: str, seconds: float) -> list[dict[str, Any]]:
     return rows
 
 
-def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
+def loaded(source: str) -> Any:
+    """The model with a new adapter."""
+    from pointwork.training.model import LocalModel, Lora
+
+    return LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
+
+
+def one_step(model: Any, shape: list[Any]) -> dict[str, Any]:
     """Seconds (the best of two or three) and memory of one training step; on a GPU that of torch's tensors."""
     import tempfile
 
@@ -65,12 +73,10 @@ def one_step(source: str, shape: list[Any]) -> dict[str, Any]:
 
     from pointwork.training.loop import Settings
     from pointwork.training.memory import peak_bytes, reset_peak
-    from pointwork.training.model import LocalModel, Lora
     from pointwork.training.samples import Group, Rollout, Turn
     from pointwork.training.trainer import GRPOTrainer
 
     groups, size, prompt, completion, shared = shape
-    model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
     draw = random.Random(SEED)
 
     def ids(count: int) -> tuple[int, ...]:
@@ -142,7 +148,7 @@ def main() -> None:
     parser.add_argument("--one-step", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one_step:
-        print(json.dumps(one_step(arguments.model, arguments.one_step)))
+        print(json.dumps(one_step(loaded(arguments.model), arguments.one_step)))
         return
     with alone():
         rows = growth(arguments.model, arguments.seconds)

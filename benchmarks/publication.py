@@ -390,7 +390,7 @@ def main() -> None:
         try:
             with alone():
                 good(publisher, student, out, asked.good, logs["good"])
-                faults(publisher, target, student, out, asked.rounds, logs["faults"])
+            faults(publisher, target, student, out, asked.rounds, logs["faults"])
             if not asked.skip_flow:
                 students = {ROLE: student, "worker-small": Student(asked.rate)}
                 flow(store, publisher, students, out, config, logs["flow"])

@@ -62,7 +62,7 @@ class Recipe:
     @property
     def budget(self) -> int:
         """Tokens that are computed at once."""
-        return 8192 if self.gpu else 2048
+        return 16384 if self.gpu else 2048
 
     def figures(self, model: LocalModel, requests: Sequence[Request]) -> dict[str, float]:
         """Of greedy answers."""

@@ -81,7 +81,8 @@ def sample(
     # Prompts of like length stand together: less padding.
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     at_once = max(1, rows // n)
-    with torch.no_grad(), model.autocast():
+    # A compiled model's graphs are for scoring: with a cache that grows by a token each would be another.
+    with torch.compiler.set_stance("force_eager"), torch.no_grad(), model.autocast():
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]
             drawn = _Decoding(model, [prompts[place] for place in places], n, temperature, generator).run(
