@@ -2,10 +2,9 @@
 
     python benchmarks/gpu.py --data BENCH_DATA --out OUT [--seconds 560] [--url http://127.0.0.1:8011/v1]
 
-One vLLM server (started here, or ``--url``) draws for the trainings and takes what is published. Two lines of parts
-run side by side: those that bring engines of their own, and those that use the server. The trainings of Seal-Tools
-run beside both, and ask nothing of the server until publication is through with it (a probe beside other requests
-can end vLLM: docs/publication.md). All but a part that measures a time stand still meanwhile (``alone.py``).
+Two lines of parts run side by side: those that use a vLLM server (started here where there are such, or ``--url``),
+and the others. The trainings of Seal-Tools run beside both. All but a part that measures a time stand still
+meanwhile (``alone.py``).
 The same command again does what is left, also what failed (growth, half a minute, anew). OUT gets a log and a
 result of each.
 """
@@ -24,7 +23,7 @@ from alone import AFTER, VARIABLE
 
 HERE = Path(__file__).parent
 SERVED = "SmolLM2-135M-Instruct"
-PARTS = ("publication", "loop", "speed", "growth")
+PARTS = ("speed", "growth", "publication", "loop")
 PROBING = ("publication", "loop")
 STARTS = 240.0  # seconds that a server may take to start
 
@@ -110,6 +109,7 @@ def commands(asked: argparse.Namespace, out: Path, url: str) -> dict[str, list[s
 
     few = ["--rehearse"] if asked.rehearse else []
     speed = [str(HERE / "grpo.py"), "--folder", str(out / "speed"), "--json", str(out / "speed.json"), *few]
+    speed += ["--seconds", str(asked.seconds)]
     published = [str(HERE / "publication.py"), "--out", str(out / "publication"), "--url", url]
     published += ["--good", "2", "--rounds", "1", "--probes", "4"] if asked.rehearse else []
     loop = ["-m", "pointwork", "train", "loop", "--role", "worker-small", "--out", str(out / "loop"), "--json"]
@@ -192,21 +192,23 @@ def main() -> None:
     until = time.monotonic() + asked.seconds
     out: Path = asked.out.expanduser().resolve()
     out.mkdir(parents=True, exist_ok=True)
-    server, url = (None, str(asked.url)) if asked.url else serve(out, asked.port, asked.rehearse)
-    alone, free, started = out / "alone", out / "free", out / "started"
-    for file in (alone, free, started):
+    parts = [name for name in asked.parts.split(",") if name]
+    server, url = None, str(asked.url or f"http://127.0.0.1:{asked.port}/v1")
+    if set(parts) & set(PROBING) and not asked.url:
+        server, url = serve(out, asked.port, asked.rehearse)
+    alone, started = out / "alone", out / "started"
+    for file in (alone, started):
         file.unlink(missing_ok=True)
     env = {**os.environ, VARIABLE: str(alone), AFTER: str(started), "POINTWORK_CONFIG": str(configured(out, url))}
     beside = Beside(alone)
     for seed in range(asked.seeds):
         command = [sys.executable, str(HERE / "seal_tools.py"), "--data", str(asked.data), "--seed", str(seed)]
-        command += ["--folder", str(out / "seal"), "--json", str(out / f"seal{seed}.json"), "--server", url]
-        command += ["--seconds", str(asked.seconds - 45), "--when", str(free), *asked.seal.split()]
+        command += ["--folder", str(out / "seal"), "--json", str(out / f"seal{seed}.json")]
+        command += ["--seconds", str(asked.seconds - 45), *asked.seal.split()]
         beside.start(command + (["--rehearse"] if asked.rehearse else []), out / f"seal{seed}.log")
     if asked.recipe:
         command = [sys.executable, "-m", "pointwork", "train", "recipe", *asked.recipe.split(), "--json"]
         beside.start([*command, "--out", str(out / "recipe")], out / "recipe.log")
-    parts = [name for name in asked.parts.split(",") if name]
 
     def served() -> None:
         """What uses the server, once it answers; without one it is left out, and the rest is still done."""
@@ -215,7 +217,6 @@ def main() -> None:
         started.touch()
         for name in mine if there else ():
             run(name, commands(asked, out, url)[name], out, env, until, beside)
-        free.touch()
 
     try:
         line = threading.Thread(target=served, daemon=True)

@@ -1,11 +1,11 @@
 """GRPO steps of Pointwork and of TRL, side by side: same model, prompts, group size, lengths, adapter, reward.
 
-    python benchmarks/grpo.py --folder /tmp/grpo                       # on a GPU: SmolLM2-135M, both under vLLM
+    python benchmarks/grpo.py --folder /tmp/grpo                       # on a GPU: SmolLM2-135M
     python benchmarks/grpo.py --folder /tmp/grpo --rehearse            # no GPU: a tiny model, both in-process
 
-A step is: the adapter reaches the engine, all completions are drawn, rewarded and learned from. Both have vLLM on
-the same GPU and merge the adapter into its weights; ours is measured once more with the adapter as a LoRA and the
-model not compiled. The first steps of each are not counted.
+A step is: the adapter reaches what draws, all completions are drawn, rewarded and learned from. TRL has vLLM in its
+process, ours its own decoding (``fused``), and with ``--vllm`` vLLM beside the trainer in rows of their own. The
+first steps of each are not counted.
 Each part runs in a process of its own, which frees the GPU, and leaves its result in the folder: run the same
 command again to go on. Engines start side by side, steps are measured one part after the other (``alone.py``).
 Needs trl and, on a GPU, vllm. What has not ended after ``--seconds`` is ended.
@@ -32,10 +32,9 @@ REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
 TARGETS = {"64": 2.5, "512": 2.0}
 RANK, LR, SEED = 16, 1e-5, 0
 WARM, COUNTED = 2, 6
-# Of the GPU's memory for vLLM, the rest of which after weights and work space are keys and values; ours is given
-# these in GB.
+# Of the GPU's memory for TRL's vLLM, and GB of keys and values for ours.
 SHARE, KEYS = 0.1, 10.0
-BESIDE = "POINTWORK_BESIDE"  # parts that start together
+BESIDE, VLLM = "POINTWORK_BESIDE", "POINTWORK_VLLM"  # parts that start together; whether ours has vLLM, too
 PATIENCE = 240.0  # seconds that one waits for another to start
 NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
 THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
@@ -80,26 +79,25 @@ def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any)
 
 def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
     """All sizes with one engine; on a GPU first with the adapter as a LoRA, then merged."""
-    import torch
-
     from pointwork.training.bases import directory_of
     from pointwork.training.engine import VllmEngine
     from pointwork.training.model import LocalModel, Lora
     from pointwork.training.sampling import sample
 
     model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
+    draw = partial(sample, rows=512)
     if not gpu:
-        return steps(model, partial(sample, rows=512), folder, sizes, gpu)
-    engine = VllmEngine(directory_of(source), folder, merged=False, rank=RANK, memory=KEYS)
+        return steps(model, draw, folder, sizes, gpu)
     model.compile()
-    steps(model, engine, folder / "first", sizes, gpu, count=WARM)  # compiles
+    steps(model, draw, folder / "first", sizes, gpu, count=WARM)  # compiles, and captures graphs
+    engine = VllmEngine(directory_of(source), folder, memory=KEYS) if VLLM in os.environ else None
     up("pointwork", folder)
     with alone():
-        with torch.compiler.set_stance("force_eager"):
-            slow = steps(model, engine, folder / "lora", sizes, gpu)
-        engine.merged = True
-        found = {f"{name}-lora": row for name, row in slow.items()}
-        return found | steps(model, engine, folder / "merged", sizes, gpu)
+        found = steps(model, draw, folder / "fused", sizes, gpu)
+        if engine is not None:
+            rows = steps(model, engine, folder / "vllm", sizes, gpu)
+            found |= {f"{name}-vllm": row for name, row in rows.items()}
+        return found
 
 
 def up(name: str, folder: Path) -> None:
@@ -273,6 +271,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--model", default="embedded", help="Hugging Face directory, .gguf, or embedded")
     parser.add_argument("--rehearse", action="store_true", help="small sizes, in-process generation")
+    parser.add_argument("--vllm", action="store_true", help="ours with vLLM, too; a minute or two longer")
     parser.add_argument("--seconds", type=float, default=450.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--part", help=argparse.SUPPRESS)
@@ -296,6 +295,8 @@ def compare(arguments: argparse.Namespace) -> None:
     if not gpu:
         print("no GPU (or --rehearse): small sizes, both generate in-process; the targets below are for a GPU")
     until = time.monotonic() + arguments.seconds
+    if arguments.vllm:
+        os.environ[VLLM] = "1"
     os.environ.setdefault(VARIABLE, str((arguments.folder / "alone").resolve()))
     # The two of TRL are one after the other: three engines and their trainers are too much for one GPU.
     for several in (("pointwork", "trl-64"), ("trl-512",)):
@@ -332,8 +333,8 @@ def report(arguments: argparse.Namespace, gpu: bool) -> None:
             found[name] = json.loads(file.read_text())
     for size in SIZES:
         mine, theirs = found.get("pointwork", {}).get(size), found.get(f"trl-{size}")
-        lora = found.get("pointwork", {}).get(f"{size}-lora")
-        for who, row in (("pointwork", mine), ("  (LoRA)", lora), ("TRL", theirs)):
+        engine = found.get("pointwork", {}).get(f"{size}-vllm")
+        for who, row in (("pointwork", mine), ("  (vLLM)", engine), ("TRL", theirs)):
             if row:
                 low, high = row["range"]
                 print(

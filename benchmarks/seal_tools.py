@@ -187,7 +187,6 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="GRPO ends after so many, and is measured"
     )
-    parser.add_argument("--when", type=Path, help="ask nothing of the server until this file is there")
     parser.add_argument("--full", action="store_true", help="train all weights, not an adapter")
     parser.add_argument("--rehearse", action="store_true")
     arguments = parser.parse_args()
@@ -210,8 +209,6 @@ def main() -> None:
     model = LocalModel.load(arguments.model, lora=lora, seed=recipe.seed, bf16=bf16)
     if not supervised(model, recipe):
         return
-    while arguments.when and not arguments.when.exists():
-        time.sleep(0.5)
     if "sft" not in report:
         note({"sft": recipe.figures(model, recipe.test)})
     if recipe.steps and (found := reinforced(model, recipe)) is not None:

@@ -181,6 +181,11 @@ class LocalModel:
         """Number of token ids that the model can give a probability to."""
         return int(self.causal.get_output_embeddings().weight.shape[0])
 
+    @property
+    def computes_in(self) -> torch.dtype:
+        """The type of its products."""
+        return torch.bfloat16 if self._bf16 else torch.float32
+
     def autocast(self) -> Any:
         """bf16 arithmetic, if it computes in it.
 

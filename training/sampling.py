@@ -1,19 +1,21 @@
 """Generation inside this process, in batches, with what training needs: token ids and their log-probabilities.
 
-For rollouts on the CPU and for held-out evaluation; with a GPU, vLLM is faster (``served``, a ``Sampler`` too). A
-prompt is computed once, however many answers are drawn, and rows that have ended leave the batch.
+For rollouts beside the trainer and for held-out evaluation; others are by a vLLM server (``served``) or by vLLM in
+this process (``engine``), both ``Sampler`` too. A prompt is computed once, however many answers are drawn. On the
+CPU, rows that have ended leave the batch; on a GPU a captured graph draws for all of them (``fused``).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from pointwork.errors import UsageError
-from pointwork.extras import require
+from pointwork.training.fused import Fused, understood
 from pointwork.training.model import LocalModel
+from pointwork.training.prefill import Prefill
 from pointwork.training.tensors import floats, integers
 
 
@@ -56,6 +58,7 @@ def sample(
     temperature: float = 1.0,
     seed: int = 0,
     rows: int = 64,
+    fused: bool | None = None,
 ) -> list[list[Completion]]:
     """Draw ``n`` completions of each prompt. The same arguments and weights give the same completions.
 
@@ -67,6 +70,7 @@ def sample(
         temperature: ≥ 0; 0 takes the likeliest token.
         seed: of the draws.
         rows: sequences that are decoded together.
+        fused: by merged weights and a captured graph (``fused``); None: on a GPU, where the model is of that form.
 
     Returns:
         By prompt, ``n`` completions.
@@ -81,15 +85,22 @@ def sample(
     # Prompts of like length stand together: less padding.
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     at_once = max(1, rows // n)
+    if fused is None:
+        fused = model.device.type == "cuda" and understood(model)
     # A compiled model's graphs are for scoring: with a cache that grows by a token each would be another.
-    with torch.compiler.set_stance("force_eager"), torch.no_grad(), model.autocast():
+    with torch.compiler.set_stance("force_eager"), torch.no_grad():
+        engine = Fused.of(model) if fused else None
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]
-            drawn = _Decoding(model, [prompts[place] for place in places], n, temperature, generator).run(
-                max_tokens
-            )
-            for place, several in zip(places, drawn, strict=True):
-                found[place] = several
+            with model.autocast():
+                prefill = Prefill(model, [prompts[place] for place in places], n)
+                if engine is None:
+                    drawn = _Decoding(prefill, model.stop_ids, temperature, generator).run(max_tokens)
+                else:
+                    drawn = engine.run(prefill, max_tokens, temperature, generator)
+            made = [Completion(tuple(ids), tuple(logprobs), ended) for ids, logprobs, ended in drawn]
+            for number, place in enumerate(places):
+                found[place] = made[number * n : (number + 1) * n]
     return found
 
 
@@ -105,49 +116,19 @@ class _Decoding:
     """One batch: a prefill of the distinct prompts, then a token for every living row at a time."""
 
     def __init__(
-        self,
-        model: LocalModel,
-        prompts: Sequence[Sequence[int]],
-        n: int,
-        temperature: float,
-        generator: torch.Generator,
+        self, found: Prefill, stops: frozenset[int], temperature: float, generator: torch.Generator
     ) -> None:
-        self._model, self._n, self._temperature, self._generator = model, n, temperature, generator
-        self._stops = torch.tensor(sorted(model.stop_ids), dtype=torch.long, device=model.device)
-        transformers: Any = require("transformers")
-        self._cache = transformers.DynamicCache(config=model.causal.config)
-        longest = max(len(prompt) for prompt in prompts)
-        device = model.device
-        # Padding stands on the left, so that all rows go on at the same column.
-        ids = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-        self._mask = (torch.arange(longest, device=device)[None] >= (longest - lengths)[:, None]).long()
-        positions = (self._mask.cumsum(-1) - 1).clamp(min=0)
-        self._logits = self._forward(ids, positions)
-        self._positions = lengths
-        if n > 1:
-            self._cache.batch_repeat_interleave(n)
-            self._logits = self._logits.repeat_interleave(n, 0)
-            self._mask = self._mask.repeat_interleave(n, 0)
-            self._positions = self._positions.repeat_interleave(n, 0)
-        self._count = len(prompts) * n
+        self._found, self._temperature, self._generator = found, temperature, generator
+        self._stops = torch.tensor(sorted(stops), dtype=torch.long, device=found.mask.device)
+        self._logits, self._positions = found.logits, found.lengths
+        self._count = len(found.lengths)
 
-    def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        causal = self._model.causal
-        states = causal.get_decoder()(
-            input_ids=ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-        ).last_hidden_state
-        return causal.get_output_embeddings()(states[:, -1]).float()
-
-    def run(self, max_tokens: int) -> list[list[Completion]]:
+    def run(self, max_tokens: int) -> list[tuple[list[int], list[float], bool]]:
         ids: list[list[int]] = [[] for _ in range(self._count)]
         logprobs: list[list[float]] = [[] for _ in range(self._count)]
         ended = [False] * self._count
         alive = list(range(self._count))
+        found = self._found
         for step in range(max_tokens):
             tokens, values = self._draw()
             stopped = torch.isin(tokens, self._stops)
@@ -165,16 +146,15 @@ class _Decoding:
             if len(going) < len(alive):
                 tokens = self._keep(tokens, going)
                 alive = [alive[place] for place in going]
-            self._mask = torch.cat([self._mask, self._mask.new_ones(len(alive), 1)], 1)
-            self._logits = self._forward(tokens[:, None], self._positions[:, None])
+            found.mask = torch.cat([found.mask, found.mask.new_ones(len(alive), 1)], 1)
+            self._logits = found.forward(tokens[:, None], self._positions[:, None])
             self._positions = self._positions + 1
-        made = [Completion(tuple(a), tuple(b), c) for a, b, c in zip(ids, logprobs, ended, strict=True)]
-        return [made[start : start + self._n] for start in range(0, self._count, self._n)]
+        return list(zip(ids, logprobs, ended, strict=True))
 
     def _keep(self, tokens: Tensor, going: list[int]) -> Tensor:
         chosen = torch.tensor(going, device=tokens.device)
-        self._cache.batch_select_indices(chosen)
-        self._mask, self._positions = self._mask[chosen], self._positions[chosen]
+        self._found.cache.batch_select_indices(chosen)
+        self._found.mask, self._positions = self._found.mask[chosen], self._positions[chosen]
         return tokens[chosen]
 
     def _draw(self) -> tuple[Tensor, Tensor]:

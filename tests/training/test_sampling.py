@@ -1,12 +1,15 @@
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from pointwork.errors import UsageError  # noqa: E402
-from pointwork.training.model import LocalModel  # noqa: E402
-from pointwork.training.sampling import sample  # noqa: E402
+from pointwork.training.fused import Fused, Runner, understood  # noqa: E402
+from pointwork.training.model import LocalModel, Lora  # noqa: E402
+from pointwork.training.sampling import sample as drawn_by  # noqa: E402
 
 PROMPTS = [(1, 2, 3), (4,), (5, 6, 1, 2, 3, 1), (1, 2, 3)]
 
@@ -19,8 +22,14 @@ def model(tiny: Callable[..., LocalModel]) -> LocalModel:
     return made
 
 
+@pytest.fixture(params=[False, True], ids=["plain", "fused"])
+def sample(request: pytest.FixtureRequest) -> Any:
+    """Both ways to decode."""
+    return partial(drawn_by, fused=request.param)
+
+
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
-def test_logprobs_are_those_of_the_trainer(model: LocalModel, temperature: float) -> None:
+def test_logprobs_are_those_of_the_trainer(model: LocalModel, sample: Any, temperature: float) -> None:
     drawn = sample(model, PROMPTS, n=3, max_tokens=9, temperature=temperature, rows=6)
     pairs = [(prompt, answer.ids) for prompt, answers in zip(PROMPTS, drawn, strict=True) for answer in answers]
     scored = model.logprobs(pairs, temperature=temperature)
@@ -29,7 +38,7 @@ def test_logprobs_are_those_of_the_trainer(model: LocalModel, temperature: float
             assert answer.logprobs == pytest.approx(wanted, abs=1e-5)
 
 
-def test_answers_end_at_a_stop_token_or_at_the_limit(model: LocalModel) -> None:
+def test_answers_end_at_a_stop_token_or_at_the_limit(model: LocalModel, sample: Any) -> None:
     answers = [answer for several in sample(model, PROMPTS, n=16, max_tokens=9) for answer in several]
     assert {answer.ended for answer in answers} == {True, False}
     for answer in answers:
@@ -38,12 +47,12 @@ def test_answers_end_at_a_stop_token_or_at_the_limit(model: LocalModel) -> None:
         assert answer.ended or len(answer.ids) == 9
 
 
-def test_the_same_seed_draws_the_same(model: LocalModel) -> None:
+def test_the_same_seed_draws_the_same(model: LocalModel, sample: Any) -> None:
     assert sample(model, PROMPTS, n=2, seed=5) == sample(model, PROMPTS, n=2, seed=5)
     assert sample(model, PROMPTS, n=2, seed=5) != sample(model, PROMPTS, n=2, seed=6)
 
 
-def test_greedy_takes_the_likeliest_whatever_stands_beside(model: LocalModel) -> None:
+def test_greedy_takes_the_likeliest_whatever_stands_beside(model: LocalModel, sample: Any) -> None:
     together = sample(model, PROMPTS, max_tokens=6, temperature=0)
     for prompt, (answer,) in zip(PROMPTS, together, strict=True):
         said = list(prompt)
@@ -53,7 +62,7 @@ def test_greedy_takes_the_likeliest_whatever_stands_beside(model: LocalModel) ->
             said.append(token)
 
 
-def test_draws_follow_the_distribution(model: LocalModel) -> None:
+def test_draws_follow_the_distribution(model: LocalModel, sample: Any) -> None:
     (drawn,) = sample(model, [(1, 2)], n=4000, max_tokens=1, rows=4000)
     wanted = [probability for (probability,) in model.logprobs([((1, 2), (token,)) for token in range(12)])]
     for token in range(12):
@@ -62,8 +71,62 @@ def test_draws_follow_the_distribution(model: LocalModel) -> None:
         assert abs(share - p) < 5 * (p * (1 - p) / 4000) ** 0.5
 
 
-def test_bad_arguments_are_refused(model: LocalModel) -> None:
+def test_bad_arguments_are_refused(model: LocalModel, sample: Any) -> None:
     with pytest.raises(UsageError):
         sample(model, [()])
     with pytest.raises(UsageError):
         sample(model, [(1,)], temperature=-1)
+
+
+def test_fused_weights_follow_the_adapter(tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(12, seed=3, lora=Lora(4, 8))
+    model.stop_ids = frozenset({0})
+    fused = partial(drawn_by, fused=True, temperature=0, max_tokens=8)
+    before = fused(model, PROMPTS)
+    with torch.no_grad():
+        for value in model.trained().values():
+            value.add_(torch.randn(value.shape, generator=torch.Generator().manual_seed(1)) * 0.5)
+    after = fused(model, PROMPTS)
+    assert [a.ids for (a,) in after] != [a.ids for (a,) in before]
+    plain = drawn_by(model, PROMPTS, temperature=0, max_tokens=8, fused=False)
+    for (mine,), (other,) in zip(after, plain, strict=True):
+        assert mine.ids == other.ids
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
+def test_fused_buffers_are_used_again_and_hold_nothing_of_before(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int, int]] = []
+    begin = Runner.__init__
+
+    def counted(self: Runner, weights: Any, rows: int, columns: int, stops: Any) -> None:
+        made.append((rows, columns))
+        begin(self, weights, rows, columns, stops)
+
+    monkeypatch.setattr(Runner, "__init__", counted)
+    alone = drawn_by(model, PROMPTS[:1], temperature=0, max_tokens=6, fused=True)
+    drawn_by(model, PROMPTS, n=4, temperature=1, max_tokens=20, fused=True)  # 16 rows: the same buffers
+    assert drawn_by(model, PROMPTS[:1], temperature=0, max_tokens=6, fused=True) == alone
+    assert made == [(16, 64)]
+    for longest in (64, 128, 192):
+        drawn_by(model, PROMPTS[:1], max_tokens=longest, fused=True)
+    drawn_by(model, PROMPTS[:1], max_tokens=192, fused=True)
+    assert made == [(16, 64), (16, 128), (16, 192), (16, 256)]
+    assert len(Fused.of(model)._runners) == 2  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_is_not_of_llamas_form_is_decoded_plainly(model: LocalModel) -> None:
+    assert understood(model)
+    for name, value in {
+        "model_type": "other",
+        "attention_bias": True,
+        "mlp_bias": True,
+        "hidden_act": "gelu",
+    }.items():
+        before = getattr(model.causal.config, name)
+        setattr(model.causal.config, name, value)
+        assert not understood(model), name
+        setattr(model.causal.config, name, before)
+    model.causal.config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0}
+    assert not understood(model)

@@ -16,7 +16,7 @@ pytest.importorskip("peft")
 from pointwork.errors import TrainingError, UsageError  # noqa: E402
 from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
-from pointwork.training.loop import BUDGET, Settings, Shuffled, Trainer  # noqa: E402
+from pointwork.training.loop import BUDGET, LONG, Settings, Shuffled, Trainer  # noqa: E402
 from pointwork.training.model import LocalModel, Lora  # noqa: E402
 from pointwork.training.objective import Objective  # noqa: E402
 from pointwork.training.packing import Sample  # noqa: E402
@@ -366,3 +366,45 @@ def test_micro_batches_fit_the_device(
     sizes = [batch.ids.numel() for batch in trainer.packed(samples)]
     assert max(sizes) <= most
     assert max(sizes) > most / 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch about itself
+def test_a_compiled_model_learns_the_same(tiny: Callable[..., LocalModel], tmp_path: Path) -> None:
+    from pointwork.training.sampling import sample
+
+    asked: list[str] = []
+    losses: dict[bool, list[float]] = {}
+    for compiled in (False, True):
+        model = tiny(32, lora=Lora(4, 8), seed=1)
+        compile_it = model.compile
+        model.compile = lambda: (asked.append("compiled"), compile_it())[1]  # noqa: B023
+        settings = Settings(3, lr=1e-2, compiled=compiled)
+        folder = tmp_path / str(compiled)
+        GRPOTrainer(model, constantly(MIXED), settings, folder).fit()
+        losses[compiled] = [line["loss"] for line in lines(folder)]
+        (answers,) = sample(model, [(1, 2)], max_tokens=5, temperature=0)  # not by the graphs of training
+        assert len(answers[0].ids) == 5
+    assert asked == ["compiled"]
+    assert losses[True] == pytest.approx(losses[False], abs=1e-4)
+    # a run may be taken up with or without
+    assert (
+        GRPOTrainer(tiny(32, lora=Lora(4, 8), seed=1), constantly(MIXED), Settings(5, lr=1e-2), tmp_path / "True")
+        .fit()
+        .steps
+        == 5
+    )
+
+
+def test_models_are_compiled_on_a_gpu_where_steps_are_many(tiny: Callable[..., LocalModel], tmp_path: Path) -> None:
+    model = tiny(32)
+
+    def asks(steps: int, device: str) -> bool:
+        trainer = GRPOTrainer(model, constantly(MIXED), Settings(steps), tmp_path / f"{steps}")
+        model.device = torch.device(device)
+        found = trainer._compiles()  # pyright: ignore[reportPrivateUsage]
+        model.device = torch.device("cpu")
+        return found
+
+    assert asks(LONG, "cuda")
+    assert not asks(LONG - 1, "cuda")
+    assert not asks(LONG, "cpu")

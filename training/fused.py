@@ -1,0 +1,304 @@
+"""Generation for models of Llama's form on a GPU: one captured graph per token, the adapter merged.
+
+A small model's token costs more in launches than in arithmetic: 30 layers of some 50 kernels each, 128 times for
+an answer. Here the weights that belong together stand together (q, k, v; gate, up), base + adapter are added up in
+fp32 before each drawing, keys and values have buffers of a fixed size, and a step, the draw included, is captured
+once as a CUDA graph and played again: no line of Python runs per token but the one that plays it.
+Log-probabilities are those of the merged weights, which are rounded once; truncated importance sampling corrects
+for it.
+
+Buffers and graphs are kept by shape: the next drawing of a training has the same.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pointwork.training.model import LocalModel
+from pointwork.training.prefill import Prefill
+from pointwork.training.tensors import floats, integers
+
+COLUMNS, ROWS = 64, 16  # sizes of buffers are rounded up to these
+KEPT = 2  # shapes whose buffers are kept
+LOOK = 8  # tokens between two looks whether all have ended: each waits for the GPU
+ROPES = ("default", "linear", "llama3")  # angles that do not depend on the length of the text
+
+
+def understood(model: LocalModel) -> bool:
+    """Whether the model is of Llama's form: no biases, SiLU, angles that are a function of the position alone."""
+    config: Any = model.causal.config
+    rope: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
+    plain = not any(getattr(config, name, False) for name in ("attention_bias", "mlp_bias"))
+    return (
+        config.model_type == "llama"
+        and plain
+        and config.hidden_act == "silu"
+        and rope.get("rope_type", "default") in ROPES
+    )
+
+
+class _Layer:
+    """One layer's weights as they are multiplied."""
+
+    def __init__(self, module: Any, dtype: torch.dtype) -> None:
+        attention, mlp = module.self_attn, module.mlp
+        self._parts = [
+            [attention.q_proj, attention.k_proj, attention.v_proj],
+            [attention.o_proj],
+            [mlp.gate_proj, mlp.up_proj],
+            [mlp.down_proj],
+        ]
+        self._norms = [module.input_layernorm.weight, module.post_attention_layernorm.weight]
+        self.fused = [_room(several, dtype) for several in self._parts]
+        self.norms = [torch.empty_like(weight, dtype=dtype) for weight in self._norms]
+
+    def refresh(self) -> None:
+        for several, room in zip(self._parts, self.fused, strict=True):
+            start = 0
+            for module in several:
+                value = _merged(module)
+                room[start : start + len(value)].copy_(value)
+                start += len(value)
+        for weight, room in zip(self._norms, self.norms, strict=True):
+            room.copy_(weight)
+
+
+def _room(modules: Sequence[Any], dtype: torch.dtype) -> Tensor:
+    weights: list[Tensor] = [_base(module).weight for module in modules]
+    shape = (sum(len(weight) for weight in weights), weights[0].shape[1])
+    return torch.empty(shape, dtype=dtype, device=weights[0].device)
+
+
+def _base(module: Any) -> Any:
+    return getattr(module, "base_layer", module)
+
+
+def _merged(module: Any) -> Tensor:
+    weight: Tensor = _base(module).weight
+    if _base(module) is module:
+        return weight
+    (name,) = module.active_adapters
+    a, b = module.lora_A[name].weight.float(), module.lora_B[name].weight.float()
+    return torch.addmm(weight.float(), b, a, alpha=module.scaling[name])
+
+
+class Weights:
+    """Those of a model, merged with its adapter, in the type that it computes in.
+
+    Args:
+        model: one that is ``understood``.
+    """
+
+    def __init__(self, model: LocalModel) -> None:
+        decoder: Any = model.causal.get_decoder()
+        config: Any = model.causal.config
+        self.dtype = dtype = model.computes_in
+        self.heads, self.shared = int(config.num_attention_heads), int(config.num_key_value_heads)
+        self.width = int(getattr(config, "head_dim", None) or config.hidden_size // self.heads)
+        self.epsilon = float(config.rms_norm_eps)
+        self.layers = [_Layer(module, dtype) for module in decoder.layers]
+        self._others = [decoder.embed_tokens.weight, decoder.norm.weight, model.causal.lm_head.weight]
+        # A head that is the embedding is one tensor here too.
+        rooms = {id(weight): torch.empty_like(weight, dtype=dtype) for weight in self._others}
+        self.embedding, self.norm, self.head = (rooms[id(weight)] for weight in self._others)
+        self._rotary: Any = decoder.rotary_emb
+        self._longest = 0
+        self.cos = self.sin = torch.empty(0)
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Take the weights as they are now, in place: captured graphs go on with them."""
+        for layer in self.layers:
+            layer.refresh()
+        for weight, room in zip(self._others, (self.embedding, self.norm, self.head), strict=True):
+            room.copy_(weight)
+
+    def angles(self, longest: int) -> None:
+        """Make the tables of cosines and sines reach so far; a longer one is another tensor."""
+        if longest <= self._longest:
+            return
+        self._longest = longest
+        places = torch.arange(longest, device=self.embedding.device)[None]
+        cos, sin = self._rotary(self.embedding[:1, None], position_ids=places)
+        half = self.width // 2
+        # x·cos + rotated(x)·sin with rotated(x) = (−second, first): the sign goes into the table.
+        self.cos, self.sin = cos[0], torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1)
+
+
+class Runner:
+    """Buffers of one shape, and the step that fills the next column of them.
+
+    Args:
+        weights: merged.
+        rows, columns: sequences, and tokens of each with its prompt.
+        stops: tokens that end an answer.
+    """
+
+    def __init__(self, weights: Weights, rows: int, columns: int, stops: Sequence[int]) -> None:
+        device = weights.embedding.device
+        shape = (len(weights.layers), rows, weights.shared, columns, weights.width)
+        self._weights, self.columns = weights, columns
+        weights.angles(columns)
+        self._cos, self._sin = weights.cos, weights.sin
+        self.keys = torch.zeros(shape, dtype=weights.dtype, device=device)
+        self.values = torch.zeros_like(self.keys)
+        self.mask = torch.zeros(rows, columns, dtype=weights.dtype, device=device)  # 0 where something is seen
+        self.ids = torch.zeros(rows, columns, dtype=torch.long, device=device)
+        self.logprobs = torch.zeros(rows, columns, device=device)
+        self.ended = torch.zeros(rows, dtype=torch.bool, device=device)
+        self.noise = torch.ones(rows, len(weights.head), device=device)
+        self.sharpness = torch.ones((), device=device)
+        self._positions = torch.zeros(rows, dtype=torch.long, device=device)
+        self._column = torch.zeros(1, dtype=torch.long, device=device)
+        self._tokens = torch.zeros(rows, dtype=torch.long, device=device)
+        self._stops = torch.tensor(sorted(stops), dtype=torch.long, device=device)
+        self._graph: Any = None
+        if device.type == "cuda":
+            self._capture()
+
+    def _capture(self) -> None:
+        cuda: Any = torch.cuda
+        side = cuda.Stream()
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):  # what libraries set up at a first call must not be captured
+            self._step()
+        cuda.current_stream().wait_stream(side)
+        self._graph = cuda.CUDAGraph()
+        with cuda.graph(self._graph):
+            self._step()
+
+    def start(self, found: Prefill, temperature: float) -> None:
+        """Take up what the prompts left, each row n times, and draw the first token (``noise`` is there)."""
+        count, longest = found.mask.shape
+        self.sharpness.fill_(1 / (temperature or 1.0))
+        self.mask.fill_(float("-inf"))
+        self.mask[count:, 0] = 0  # rows that nobody asked for see something: a softmax over nothing is NaN
+        self.mask[:count, :longest].masked_fill_(found.mask.bool(), 0)
+        self.ended.fill_(True)
+        self.ended[:count] = False
+        self._positions.zero_()
+        self._positions[:count] = found.lengths - 1
+        for place, (keys, values) in enumerate(found.layers()):
+            self.keys[place, :count, :, :longest] = keys
+            self.values[place, :count, :, :longest] = values
+        self._column.fill_(longest - 1)
+        logits = found.logits.new_zeros(len(self.mask), found.logits.shape[1])
+        logits[:count] = found.logits
+        self._draw(logits)
+
+    def step(self) -> None:
+        """One more token of each row."""
+        if self._graph is None:
+            self._step()
+        else:
+            self._graph.replay()
+
+    def _step(self) -> None:
+        weights = self._weights
+        rows, heads, shared = len(self.mask), weights.heads, weights.shared
+        self.mask.index_fill_(1, self._column, 0)
+        seen = self.mask[:, None, None]
+        cos, sin = self._cos[self._positions][:, None], self._sin[self._positions][:, None]
+        states = weights.embedding[self._tokens]
+        for place, layer in enumerate(weights.layers):
+            qkv, out, gate_up, down = layer.fused
+            normed = self._normed(states, layer.norms[0])
+            parts = functional.linear(normed, qkv).view(rows, heads + 2 * shared, weights.width)
+            turned = parts[:, : heads + shared]
+            turned = turned * cos + turned.roll(weights.width // 2, -1) * sin
+            keys, values = self.keys[place], self.values[place]
+            keys.index_copy_(2, self._column, turned[:, heads:, None])
+            values.index_copy_(2, self._column, parts[:, heads + shared :, None])
+            # The heads that share keys stand where queries one after the other would: nothing is repeated.
+            asked = turned[:, :heads].reshape(rows, shared, heads // shared, weights.width)
+            read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
+            states = torch.addmm(states, read.reshape(rows, -1), out.t())
+            both = functional.linear(self._normed(states, layer.norms[1]), gate_up)
+            gate, up = both.chunk(2, -1)
+            states = torch.addmm(states, functional.silu(gate) * up, down.t())
+        self._draw(functional.linear(self._normed(states, weights.norm), weights.head).float())
+
+    def _normed(self, states: Tensor, weight: Tensor) -> Tensor:
+        return functional.rms_norm(states, (states.shape[-1],), weight, self._weights.epsilon)
+
+    def _draw(self, logits: Tensor) -> None:
+        """Draw by exponential races, argmax p / e with e ~ Exp(1), which is argmax p where all e are 1."""
+        scores = torch.log_softmax(logits * self.sharpness, -1)
+        tokens = (scores.exp() / self.noise).argmax(-1)
+        self._tokens.copy_(tokens)
+        self._column.add_(1)
+        self._positions.add_(1)
+        self.ids.index_copy_(1, self._column, tokens[:, None])
+        self.logprobs.index_copy_(1, self._column, scores.gather(-1, tokens[:, None]))
+        self.ended.logical_or_(torch.isin(tokens, self._stops))
+
+
+class Fused:
+    """What one model draws with: merged weights, and runners by shape."""
+
+    _of: "WeakKeyDictionary[LocalModel, Fused]" = WeakKeyDictionary()
+
+    def __init__(self, model: LocalModel) -> None:
+        self._weights = Weights(model)
+        self._stops = tuple(model.stop_ids)
+        self._runners: OrderedDict[tuple[int, int], Runner] = OrderedDict()
+
+    @classmethod
+    def of(cls, model: LocalModel) -> "Fused":
+        """The model's, with its weights as they are now."""
+        found = cls._of.get(model)
+        if found is None:
+            found = cls._of[model] = cls(model)
+        found._weights.refresh()
+        return found
+
+    def run(
+        self, found: Prefill, max_tokens: int, temperature: float, generator: torch.Generator
+    ) -> list[tuple[list[int], list[float], bool]]:
+        """Token ids, log-probabilities and whether it ended by itself, of each row of ``found``."""
+        with torch.autocast(found.mask.device.type, enabled=False):  # everything is of one type already
+            return self._run(found, max_tokens, temperature, generator)
+
+    def _run(
+        self, found: Prefill, max_tokens: int, temperature: float, generator: torch.Generator
+    ) -> list[tuple[list[int], list[float], bool]]:
+        count, longest = found.mask.shape
+        runner = self._runner(count, longest + max_tokens)
+
+        def noise() -> None:
+            if temperature:
+                runner.noise.exponential_(generator=generator)  # pyright: ignore[reportUnknownMemberType]
+
+        if not temperature:
+            runner.noise.fill_(1.0)
+        noise()
+        runner.start(found, temperature)
+        for place in range(1, max_tokens):
+            if place % LOOK == 0 and bool(runner.ended.all()):
+                break
+            noise()
+            runner.step()
+        made = slice(longest, min(longest + max_tokens, runner.columns))
+        ids, logprobs = runner.ids[:count, made].cpu(), runner.logprobs[:count, made].cpu()
+        return [self._cut(integers(a), floats(b)) for a, b in zip(ids, logprobs, strict=True)]
+
+    def _runner(self, rows: int, columns: int) -> Runner:
+        shape = (-(-rows // ROWS) * ROWS, -(-columns // COLUMNS) * COLUMNS)
+        if shape not in self._runners:
+            while len(self._runners) >= KEPT:
+                self._runners.popitem(last=False)
+            self._runners[shape] = Runner(self._weights, *shape, self._stops)
+        self._runners.move_to_end(shape)
+        return self._runners[shape]
+
+    def _cut(self, ids: list[int], logprobs: list[float]) -> tuple[list[int], list[float], bool]:
+        """Up to the first token that ends an answer, which belongs to it."""
+        for place, token in enumerate(ids):
+            if token in self._stops:
+                return ids[: place + 1], logprobs[: place + 1], True
+        return ids, logprobs, False
