@@ -163,3 +163,20 @@ def test_neither_of_equals_nor_of_what_is_not_known_is_chosen(tmp_path: Path) ->
         assert team.run("Which tool is heavier, the plane or the rasp?").text not in ("plane", "rasp")
         assert team.run("Is the saw heavier than the mallet?").text not in ("yes", "no")
         assert team.run("Is the plane heavier than the saw?").text == "yes"
+
+
+def test_ones_own_row_says_more_than_rows_about_one(tmp_path: Path) -> None:
+    (tmp_path / "lent.csv").write_text(LENT)
+    (tmp_path / "members.csv").write_text(
+        "name,borrowed,joined\nMabel Orme,5,2020-01-01\nJonah Tuck,1,2021-01-01\n"
+    )
+    with Team(builtin_agents(), root=tmp_path, models={"worker-small": ScriptedClient([])}) as team:
+        assert team.run("Who borrowed more, Mabel or Jonah?").text == "Mabel Orme"
+
+
+def test_a_day_in_ones_own_row_is_no_count(tmp_path: Path) -> None:
+    (tmp_path / "members.csv").write_text("name,borrowed_on\nMabel Orme,2020-01-01\nJonah Tuck,2021-01-01\n")
+    asked = choice("Who borrowed more, Mabel or Jonah?")
+    assert asked is not None
+    found = asyncio.run(read_tables("Who borrowed more, Mabel or Jonah?", ToolContext(root=tmp_path)))
+    assert not [one for one in found if one.score >= SETTLED]
