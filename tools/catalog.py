@@ -38,10 +38,12 @@ MAX_TEXTS = 5_000
 """Distinct texts of a column that a question's words are looked for in."""
 
 _MAX_VALUE = 80  # characters of a value that is listed
+_KEPT_TEXTS = 64 * MAX_TEXTS
 
 _Key = tuple[Path, Source]
 _known: OrderedDict[_Key, TableInfo] = OrderedDict()
 _linked: OrderedDict[tuple[Path, tuple[Source, ...]], list[TableInfo]] = OrderedDict()
+_wide: OrderedDict[tuple[Path, tuple[Source, ...]], list[TableInfo]] = OrderedDict()
 _inner: OrderedDict[tuple[Path, Entry], list[str]] = OrderedDict()
 _texts: OrderedDict[tuple[Path, Source, str], tuple[str, ...]] = OrderedDict()
 _lock = threading.Lock()
@@ -66,8 +68,17 @@ def widened(root: Path) -> list[TableInfo]:
     """The tables that hold keys of others, with the columns of those rows: a hire with its costume's period."""
     root = root.resolve()
     known = {info.name: info for info in catalog(root)}
-    sources = [wider(root, info, known) for info in known.values() if not info.problem]
-    return [info for source in sources if source and not (info := _described(root, source)).problem]
+    key = (root, tuple(info.source for info in known.values()))
+    with _lock:
+        if key in _wide:
+            return list(_wide[key])
+    sources = wider(root, known)
+    found = [info for source in sources if not (info := _described(root, source)).problem]
+    with _lock:
+        _wide[key] = found
+        while len(_wide) > 16:
+            _wide.popitem(last=False)
+    return list(found)
 
 
 def _referring(root: Path, tables: list[TableInfo]) -> list[TableInfo]:
@@ -177,7 +188,7 @@ def _described(root: Path, source: Source) -> TableInfo:
         info = TableInfo(source.name, source, problem=str(error))
     with _lock:
         _known[root, source] = info
-        while len(_known) > 256:
+        while len(_known) > 8 * MAX_TABLES:
             _known.popitem(last=False)
     return info
 
@@ -229,7 +240,8 @@ def texts_of(root: Path, info: TableInfo, column: Column) -> tuple[str, ...]:
     found = tuple(str(row[0]) for row in open_database(key[0], (info.source,)).query(sql, MAX_TEXTS).rows)
     with _lock:
         _texts[key] = found
-        while len(_texts) > 64:
+        # a folder may have hundreds of columns with few texts each, all of them looked at for each question
+        while len(_texts) > 1 and sum(map(len, _texts.values())) > _KEPT_TEXTS:
             _texts.popitem(last=False)
     return found
 

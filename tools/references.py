@@ -4,8 +4,9 @@ A table is then shown with one column more, ``guide_name``, so that whoever asks
 number, and may ask by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from pointwork.text import tokenize
@@ -20,6 +21,7 @@ MOST_WIDER = 40
 """Columns of other tables that a table is shown with at most."""
 
 ROWS = 20_000  # of a table that is referred to; of larger ones the keys are not compared
+Read = Callable[[str, Column], frozenset[str]]  # the distinct cells of a table's column
 KEYS = frozenset(["id", "no", "nr", "num", "number", "code", "key", "ref"])
 
 
@@ -55,21 +57,29 @@ def referring(root: Path, tables: Sequence[TableInfo]) -> dict[str, tuple[Refere
     return {name: tuple(found[:MOST]) for name, found in made.items()}
 
 
-def wider(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> Source | None:
-    """A table with all that stands in the rows of others that its keys, or names, stand for; None: it has none.
+def wider(root: Path, tables: Mapping[str, TableInfo]) -> list[Source]:
+    """Tables with all that stands in the rows of others that their keys, or names, stand for; those that have some.
 
     Args:
         root: of the tables.
-        info: the table.
         tables: by name.
     """
-    if info.rows > ROWS:
-        return None
+    sound = {name: info for name, info in tables.items() if not info.problem}
+
+    @cache
+    def read(name: str, column: Column) -> frozenset[str]:
+        return _values(root, sound[name], column)
+
+    found = (_wider(info, sound, read) for info in sound.values() if info.rows <= ROWS)
+    return [source for source in found if source is not None]
+
+
+def _wider(info: TableInfo, tables: Mapping[str, TableInfo], read: Read) -> Source | None:
     taken = {column.name.lower() for column in info.columns}
     more: list[Reference] = []
-    for reference in (*info.source.references, *_by_name(root, info, tables)):
+    for reference in (*info.source.references, *_by_name(info, tables, read)):
         other = tables.get(reference.to.name)
-        if other is None or other.problem or other.name == info.name:
+        if other is None or other.name == info.name:
             continue
         begin = reference.name.removesuffix(reference.shown)
         for column in other.columns:
@@ -82,7 +92,7 @@ def wider(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> Sourc
     return replace(info.source, references=(*info.source.references, *more[:MOST_WIDER])) if more else None
 
 
-def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> list[Reference]:
+def _by_name(info: TableInfo, tables: Mapping[str, TableInfo], read: Read) -> list[Reference]:
     """Columns that name rows of another table, in which the column is called the same and names each row once."""
     keyed = {reference.column for reference in info.source.references}
     found: list[Reference] = []
@@ -94,7 +104,7 @@ def _by_name(root: Path, info: TableInfo, tables: Mapping[str, TableInfo]) -> li
             named = same is not None and same.kind == "text" and not same.empties and same.distinct == other.rows
             if same is None or not named or other.name == info.name or not 1 < other.rows <= ROWS:
                 continue
-            if cells_of(root, info, column) <= cells_of(root, other, same):
+            if column.distinct <= same.distinct and read(info.name, column) <= read(other.name, same):
                 found.append(
                     Reference(column.name, other.source, same.name, same.name, f"{column.name}_{same.name}")
                 )
@@ -122,7 +132,7 @@ def _may_hold(column: Column, keys: Keys) -> bool:
 
 
 def _reference(root: Path, table: TableInfo, column: Column, others: Sequence[Keys]) -> Reference | None:
-    cells = (frozenset(column.values) or cells_of(root, table, column)) if others else frozenset[str]()
+    cells = _values(root, table, column) if others else frozenset[str]()
     for one in others:
         if cells <= one.cells:
             stems = [part for part in column.name.split("_") if part.lower() not in KEYS] or [one.table.name]
@@ -156,6 +166,10 @@ def _named(table: TableInfo, key: Column) -> Column | None:
 
 def _words(name: str) -> list[str]:
     return tokenize(name, stop=False)
+
+
+def _values(root: Path, table: TableInfo, column: Column) -> frozenset[str]:
+    return frozenset(column.values) or cells_of(root, table, column)
 
 
 def cells_of(root: Path, table: TableInfo, column: Column) -> frozenset[str]:

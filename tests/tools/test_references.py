@@ -248,3 +248,44 @@ def test_a_name_that_stands_for_a_key_is_no_key_itself(tmp_path: Path) -> None:
     wide = {info.name: [column.name for column in info.columns] for info in widened(tmp_path)}
     assert wide["enrolments"] == ["no", "who", "course", "course_title", "course_isbn", "course_course_teacher"]
     assert [column.name for column in catalog(tmp_path)[2].own] == ["no", "who", "course"]
+
+
+def test_a_folder_of_many_tables_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pointwork.tools import catalog as tables
+    from pointwork.tools.duck import Database
+
+    for table in range(70):  # more columns than databases are kept, with more texts than a column lists
+        rows = "".join(f"thing {row} of {table % 35},{row}\n" for row in range(60))
+        (tmp_path / f"t{table}.csv").write_text(f"what,n\n{rows}")
+    opened: list[tuple[object, ...]] = []
+    begin = Database.__init__
+
+    def counted(self: Database, root: Path, sources: tuple[tables.Source, ...]) -> None:
+        opened.append(tuple(source.name for source in sources))
+        begin(self, root, sources)
+
+    monkeypatch.setattr(Database, "__init__", counted)
+
+    def everything() -> list[object]:
+        known = catalog(tmp_path)
+        return [known, widened(tmp_path), [tables.texts_of(tmp_path, i, c) for i in known for c in i.columns]]
+
+    first = everything()
+    assert len(opened) >= 70
+    opened.clear()
+    assert everything() == first
+    assert opened == []
+    (tmp_path / "t3.csv").write_text("what,n\nanother,1\n")  # what changes is read again
+    assert everything() != first
+    assert opened
+
+
+def test_cells_that_are_listed_are_compared_without_reading(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "duty.csv").write_text("name,hours\nBen Rook,5\nCy Park,6\nBen Rook,7\n")
+    catalog(root)
+
+    def read(*rest: object) -> None:
+        pytest.fail("read")
+
+    monkeypatch.setattr(references, "cells_of", read)
+    assert "name_born" in {column.name for info in widened(root) if info.name == "duty" for column in info.columns}
