@@ -27,11 +27,12 @@ from typing import Any
 import torch
 
 from pointwork.training.bases import tiny_llama
-from pointwork.training.loop import Settings, Shuffled
+from pointwork.training.loop import Settings
 from pointwork.training.model import LocalModel
 from pointwork.training.packing import Sample
 from pointwork.training.samples import Group, Kind, Rollout, Turn
 from pointwork.training.sampling import sample
+from pointwork.training.sources import Shuffled
 from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 
 # Label: estimator and options. hdpo's weight is the paper's 0.15; where few groups are all correct, that is little.

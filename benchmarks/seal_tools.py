@@ -24,12 +24,13 @@ from pathlib import Path
 
 import torch
 
-from pointwork.training.loop import Settings, Shuffled
+from pointwork.training.loop import Settings
 from pointwork.training.model import LocalModel, Lora, native_bf16
 from pointwork.training.recipes.seal_tools import Figures, Request, SealTools, reward
 from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import Sampler, sample
 from pointwork.training.served import ServedSampler
+from pointwork.training.sources import Shuffled
 from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 
 LONGEST = 400

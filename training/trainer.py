@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from pointwork.training.advantages import Kind, advantages
-from pointwork.training.loop import Settings, Source, Trainer, tokens_of
+from pointwork.training.loop import Settings, Trainer, tokens_of
 from pointwork.training.model import LocalModel
 from pointwork.training.objective import Objective, Stats, Totals, policy_loss
 from pointwork.training.packing import Batch, Sample
 from pointwork.training.samples import Example, Group
+from pointwork.training.sources import Source
 
 
 class SFTTrainer(Trainer[Example | Sample]):

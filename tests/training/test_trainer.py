@@ -16,11 +16,12 @@ pytest.importorskip("peft")
 from pointwork.errors import TrainingError, UsageError  # noqa: E402
 from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
-from pointwork.training.loop import BUDGET, LONG, Settings, Shuffled, Trainer  # noqa: E402
+from pointwork.training.loop import BUDGET, LONG, Settings, Trainer  # noqa: E402
 from pointwork.training.model import LocalModel, Lora  # noqa: E402
 from pointwork.training.objective import Objective  # noqa: E402
 from pointwork.training.packing import Sample  # noqa: E402
 from pointwork.training.samples import Example, Group, Rollout, Turn  # noqa: E402
+from pointwork.training.sources import Shuffled  # noqa: E402
 from pointwork.training.trainer import GRPOTrainer, SFTTrainer  # noqa: E402
 
 SCRIPT = Path(__file__).with_name("resuming.py")

@@ -11,7 +11,7 @@ from pointwork.models import Message
 from pointwork.models.adapters import FILE, adapters_dir
 from pointwork.training import notes
 from pointwork.training.bases import directory_of
-from pointwork.training.loop import Settings, Shuffled
+from pointwork.training.loop import Settings
 from pointwork.training.model import LocalModel, Lora, native_bf16
 from pointwork.training.packing import Sample
 from pointwork.training.publication.gguf_lora import WEIGHTS, write_peft
@@ -20,6 +20,7 @@ from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Role, Task, accuracy, tasks
 from pointwork.training.samples import Example
 from pointwork.training.sampling import sample
+from pointwork.training.sources import Shuffled
 from pointwork.training.trainer import SFTTrainer
 
 # In an optimiser step: pages, or views of tables, with up to ``SHARING`` questions each; examples of other roles.
