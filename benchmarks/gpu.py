@@ -103,13 +103,13 @@ class Beside:
                 process.kill()
 
 
-def commands(asked: argparse.Namespace, out: Path, url: str) -> dict[str, list[str]]:
+def commands(asked: argparse.Namespace, out: Path, url: str, left: float) -> dict[str, list[str]]:
     """What each part runs."""
     from pointwork.training.bases import directory_of
 
     few = ["--rehearse"] if asked.rehearse else []
     speed = [str(HERE / "grpo.py"), "--folder", str(out / "speed"), "--json", str(out / "speed.json"), *few]
-    speed += ["--seconds", str(asked.seconds)]
+    speed += ["--seconds", str(max(30.0, left - 60))]  # its table, and growth, are done too
     published = [str(HERE / "publication.py"), "--out", str(out / "publication"), "--url", url]
     published += ["--good", "2", "--rounds", "1", "--probes", "4"] if asked.rehearse else []
     loop = ["-m", "pointwork", "train", "loop", "--role", "worker-small", "--out", str(out / "loop"), "--json"]
@@ -159,8 +159,7 @@ def run(name: str, command: list[str], out: Path, env: dict[str, str], until: fl
     with (out / f"{name}.log").open("ab") as log:
         # Parts have processes of their own, with engines on the GPU: all of them end with it.
         part = subprocess.Popen([sys.executable, *command], stdout=log, stderr=log, env=env, start_new_session=True)
-        if name in PROBING:
-            beside.add(part)
+        beside.add(part)
         try:
             code: int | str = part.wait(until - began)
         except subprocess.TimeoutExpired:
@@ -183,7 +182,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=560.0)
     parser.add_argument("--url", help="a vLLM server that is there or will be")
     parser.add_argument("--port", type=int, default=8011)
-    parser.add_argument("--parts", default=",".join(PARTS), help="those to do, in this order")
+    parser.add_argument("--parts", default=",".join(PARTS), help="those to do, in this order in each line")
     parser.add_argument("--seeds", type=int, default=3, help="of Seal-Tools; 0: none")
     parser.add_argument("--seal", default="", help="further arguments of seal_tools.py")
     parser.add_argument("--recipe", default="", help="role and arguments of 'train recipe', to run beside, too")
@@ -216,15 +215,15 @@ def main() -> None:
         there = bool(mine) and answers(url, server, min(STARTS, asked.seconds / 2))
         started.touch()
         for name in mine if there else ():
-            run(name, commands(asked, out, url)[name], out, env, until, beside)
+            run(name, commands(asked, out, url, until - time.monotonic())[name], out, env, until, beside)
 
     try:
         line = threading.Thread(target=served, daemon=True)
         line.start()
         for name in parts:
             if name not in PROBING:
-                run(name, commands(asked, out, url)[name], out, env, until, beside)
-        line.join(max(0.0, until - time.monotonic()))
+                run(name, commands(asked, out, url, until - time.monotonic())[name], out, env, until, beside)
+        line.join(max(0.0, until - time.monotonic()) + 5)  # its part is ended by then
         beside.wait(until - 15)
     finally:
         beside.end()

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -89,12 +90,12 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
     if not gpu:
         return steps(model, draw, folder, sizes, gpu)
     model.compile()
-    steps(model, draw, folder / "first", sizes, gpu, count=WARM)  # compiles, and captures graphs
-    engine = VllmEngine(directory_of(source), folder, memory=KEYS) if VLLM in os.environ else None
+    steps(model, draw, folder / "first", sizes, gpu, count=WARM)  # compiles
     up("pointwork", folder)
     with alone():
         found = steps(model, draw, folder / "fused", sizes, gpu)
-        if engine is not None:
+        if VLLM in os.environ:
+            engine = VllmEngine(directory_of(source), folder, memory=KEYS)
             rows = steps(model, engine, folder / "vllm", sizes, gpu)
             found |= {f"{name}-vllm": row for name, row in rows.items()}
         return found
@@ -120,12 +121,15 @@ def steps(
     """Steps of each size with one way to draw."""
     import torch
 
+    from pointwork.training.fused import Fused
     from pointwork.training.loop import Settings
     from pointwork.training.samples import Group, Rollout, Turn
     from pointwork.training.trainer import GRPOTrainer
 
     found: dict[str, Any] = {}
     for name, (several, n, longest) in sizes.items():
+        shutil.rmtree(folder / f"run-{name}", ignore_errors=True)  # one that was cut off is measured anew
+        Fused.forget(model)
         if gpu:
             torch.cuda.empty_cache()  # each size's own peak
             torch.cuda.reset_peak_memory_stats()

@@ -12,25 +12,32 @@ Buffers and graphs are kept by shape: the next drawing of a training has the sam
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pointwork.training.model import LocalModel
+from pointwork.training.model import PROJECTIONS, LocalModel
 from pointwork.training.prefill import Prefill
 from pointwork.training.tensors import floats, integers
 
 COLUMNS, ROWS = 64, 16  # sizes of buffers are rounded up to these
-KEPT = 2  # shapes whose buffers are kept
+KEPT, KEPT_BYTES = 2, 4 << 30  # shapes whose buffers are kept, and their keys and values; one in any case
 LOOK = 8  # tokens between two looks whether all have ended: each waits for the GPU
+# The others take masks that cut off whole blocks less well, or not at all.
+KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 ROPES = ("default", "linear", "llama3")  # angles that do not depend on the length of the text
 
 
 def understood(model: LocalModel) -> bool:
-    """Whether the model is of Llama's form: no biases, SiLU, angles that are a function of the position alone."""
+    """Whether the model is of Llama's form: no biases, SiLU, angles that are a function of the position alone.
+
+    An adapter must be of the seven projections.
+    """
     config: Any = model.causal.config
     rope: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
     plain = not any(getattr(config, name, False) for name in ("attention_bias", "mlp_bias"))
@@ -39,6 +46,7 @@ def understood(model: LocalModel) -> bool:
         and plain
         and config.hidden_act == "silu"
         and rope.get("rope_type", "default") in ROPES
+        and set(model.lora.targets if model.lora else ()) <= set(PROJECTIONS)
     )
 
 
@@ -80,7 +88,7 @@ def _base(module: Any) -> Any:
 
 def _merged(module: Any) -> Tensor:
     weight: Tensor = _base(module).weight
-    if _base(module) is module:
+    if _base(module) is module or module.disable_adapters:
         return weight
     (name,) = module.active_adapters
     a, b = module.lora_A[name].weight.float(), module.lora_B[name].weight.float()
@@ -172,10 +180,17 @@ class Runner:
         with cuda.graph(self._graph):
             self._step()
 
+    @property
+    def size(self) -> int:
+        """Bytes of keys and values."""
+        return self.keys.nbytes + self.values.nbytes
+
     def start(self, found: Prefill, temperature: float) -> None:
         """Take up what the prompts left, each row n times, and draw the first token (``noise`` is there)."""
         count, longest = found.mask.shape
         self.sharpness.fill_(1 / (temperature or 1.0))
+        self.keys.zero_()  # what is not seen is multiplied by 0, and must be a number
+        self.values.zero_()
         self.mask.fill_(float("-inf"))
         self.mask[count:, 0] = 0  # rows that nobody asked for see something: a softmax over nothing is NaN
         self.mask[:count, :longest].masked_fill_(found.mask.bool(), 0)
@@ -187,6 +202,7 @@ class Runner:
             self.keys[place, :count, :, :longest] = keys
             self.values[place, :count, :, :longest] = values
         self._column.fill_(longest - 1)
+        found.release()
         logits = found.logits.new_zeros(len(self.mask), found.logits.shape[1])
         logits[:count] = found.logits
         self._draw(logits)
@@ -216,7 +232,8 @@ class Runner:
             values.index_copy_(2, self._column, parts[:, heads + shared :, None])
             # The heads that share keys stand where queries one after the other would: nothing is repeated.
             asked = turned[:, :heads].reshape(rows, shared, heads // shared, weights.width)
-            read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
+            with sdpa_kernel(KERNELS) if keys.is_cuda else nullcontext():
+                read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
             states = torch.addmm(states, read.reshape(rows, -1), out.t())
             both = functional.linear(self._normed(states, layer.norms[1]), gate_up)
             gate, up = both.chunk(2, -1)
@@ -252,10 +269,15 @@ class Fused:
     def of(cls, model: LocalModel) -> "Fused":
         """The model's, with its weights as they are now."""
         found = cls._of.get(model)
-        if found is None:
+        if found is None or frozenset(found._stops) != model.stop_ids:
             found = cls._of[model] = cls(model)
         found._weights.refresh()
         return found
+
+    @classmethod
+    def forget(cls, model: LocalModel) -> None:
+        """Give back what is kept for a model."""
+        cls._of.pop(model, None)
 
     def run(
         self, found: Prefill, max_tokens: int, temperature: float, generator: torch.Generator
@@ -290,7 +312,7 @@ class Fused:
     def _runner(self, rows: int, columns: int) -> Runner:
         shape = (-(-rows // ROWS) * ROWS, -(-columns // COLUMNS) * COLUMNS)
         if shape not in self._runners:
-            while len(self._runners) >= KEPT:
+            while len(self._runners) >= KEPT or sum(one.size for one in self._runners.values()) > KEPT_BYTES:
                 self._runners.popitem(last=False)
             self._runners[shape] = Runner(self._weights, *shape, self._stops)
         self._runners.move_to_end(shape)

@@ -232,15 +232,18 @@ class LocalModel:
         return found
 
     def compile(self) -> None:
-        """Compile the decoder's layers (one graph for all of them) as they score; the first batch takes a minute.
+        """Compile the decoder's layers as they score; the first batch takes a minute.
 
-        Small kernels are what a small model's step waits for on a GPU: fused, there are a few times fewer. What
-        the compiler can not do is computed as before.
+        All layers share their graphs: some three for each kind of batch (one row or several, masked, with
+        gradient). Small kernels are what a small model's step waits for on a GPU: fused, there are a few times
+        fewer. What the compiler can not do is computed as before.
         """
         from torch import _dynamo
 
         dynamo: Any = _dynamo
         dynamo.config.suppress_errors = True
+        # Kinds of batches that come after so many graphs would stay slow.
+        dynamo.config.recompile_limit = max(64, dynamo.config.recompile_limit)
         for layer in getattr(self.causal.get_decoder(), "layers", ()):
             layer.compile(dynamic=True)
 
@@ -357,6 +360,8 @@ def lora_of(adapter: Path) -> Lora:
 
 def _internal(name: str) -> str:
     """Name of an adapter's weight inside peft, of that in the file."""
+    if name.endswith((".lora_embedding_A", ".lora_embedding_B")):
+        return f"{name}.default"
     return name.replace(".lora_A.weight", ".lora_A.default.weight").replace(
         ".lora_B.weight", ".lora_B.default.weight"
     )
@@ -364,7 +369,7 @@ def _internal(name: str) -> str:
 
 def _external(name: str) -> str:
     """Name of an adapter's weight in the file, of that inside peft."""
-    return name.replace(".default.weight", ".weight")
+    return name.replace(".default.weight", ".weight").removesuffix(".default")
 
 
 def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:

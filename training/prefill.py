@@ -53,6 +53,10 @@ class Prefill:
         ).last_hidden_state
         return self._causal.get_output_embeddings()(states[:, -1]).float()
 
+    def release(self) -> None:
+        """Give keys and values back, once somebody has copied them."""
+        self.cache = None
+
     def layers(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Keys and values of each layer: (rows, heads that hold them, longest, width)."""
         for layer in self.cache.layers:

@@ -5,6 +5,7 @@ this process (``engine``), both ``Sampler`` too. A prompt is computed once, howe
 CPU, rows that have ended leave the batch; on a GPU a captured graph draws for all of them (``fused``).
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -32,6 +33,10 @@ class Completion:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     ended: bool
+
+
+# The stance is the process', and a model's buffers are one set.
+_one_at_a_time = threading.Lock()
 
 
 class Sampler(Protocol):
@@ -88,7 +93,7 @@ def sample(
     if fused is None:
         fused = model.device.type == "cuda" and understood(model)
     # A compiled model's graphs are for scoring: with a cache that grows by a token each would be another.
-    with torch.compiler.set_stance("force_eager"), torch.no_grad():
+    with _one_at_a_time, torch.compiler.set_stance("force_eager"), torch.no_grad():
         engine = Fused.of(model) if fused else None
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]

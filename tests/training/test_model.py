@@ -1,5 +1,6 @@
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,17 @@ def test_the_embedded_model_speaks(tmp_path: Path) -> None:
     prompt = model.chat_ids([{"role": "user", "content": "What is the capital of France?"}])
     ((answer,),) = sample(model, [prompt], max_tokens=12, temperature=0)
     assert "Paris" in model.decode(answer.ids)
+
+
+@pytest.mark.parametrize("targets", [("q_proj", "down_proj"), ("v_proj", "lm_head"), ("embed_tokens", "q_proj")])
+def test_an_adapter_is_saved_as_peft_saves_it(
+    tiny: Callable[..., LocalModel], tmp_path: Path, targets: tuple[str, ...]
+) -> None:
+    model = tiny(32, lora=Lora(4, 8, targets))
+    model.save(tmp_path / "ours")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peft's, of tied embeddings
+        model.module.save_pretrained(tmp_path / "peft", save_embedding_layers=False)
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "peft" / name).read_bytes()
+    model.restore(tmp_path / "ours")

@@ -116,7 +116,7 @@ def test_fused_buffers_are_used_again_and_hold_nothing_of_before(
     assert len(Fused.of(model)._runners) == 2  # pyright: ignore[reportPrivateUsage]
 
 
-def test_what_is_not_of_llamas_form_is_decoded_plainly(model: LocalModel) -> None:
+def test_what_is_not_of_llamas_form_is_decoded_plainly(model: LocalModel, tiny: Callable[..., LocalModel]) -> None:
     assert understood(model)
     for name, value in {
         "model_type": "other",
@@ -128,5 +128,61 @@ def test_what_is_not_of_llamas_form_is_decoded_plainly(model: LocalModel) -> Non
         setattr(model.causal.config, name, value)
         assert not understood(model), name
         setattr(model.causal.config, name, before)
+    assert not understood(tiny(12, lora=Lora(4, 8, ("q_proj", "lm_head"))))
     model.causal.config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0}
     assert not understood(model)
+
+
+def test_weights_that_were_no_numbers_leave_nothing_behind(model: LocalModel) -> None:
+    fused = partial(drawn_by, model, PROMPTS, max_tokens=9, temperature=0, fused=True)
+    sound = fused()
+    weight = next(iter(model.trained().values()))
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight.fill_(float("nan"))
+        fused()
+        weight.copy_(kept)
+    assert fused() == sound
+
+
+def test_other_stop_tokens_are_taken_up(model: LocalModel) -> None:
+    fused = partial(drawn_by, model, PROMPTS, max_tokens=9, temperature=0, fused=True)
+    assert any(len(answer.ids) > 1 for (answer,) in fused())
+    model.stop_ids = frozenset(range(12))
+    assert all(answer.ended and len(answer.ids) == 1 for (answer,) in fused())
+
+
+def test_an_adapter_that_is_off_is_not_merged(tiny: Callable[..., LocalModel]) -> None:
+    model = tiny(12, seed=3, lora=Lora(4, 8))
+    bare = drawn_by(tiny(12, seed=3), PROMPTS, temperature=0, max_tokens=8, fused=True)
+    with torch.no_grad():
+        for value in model.trained().values():
+            value.add_(1.0)
+    assert drawn_by(model, PROMPTS, temperature=0, max_tokens=8, fused=True) != bare
+    with model.module.disable_adapter():
+        again = drawn_by(model, PROMPTS, temperature=0, max_tokens=8, fused=True)
+    assert [a.ids for (a,) in again] == [a.ids for (a,) in bare]
+
+
+def test_threads_draw_one_after_the_other(model: LocalModel) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def draw(seed: int) -> Any:
+        return drawn_by(model, PROMPTS, n=2, max_tokens=40, seed=seed, fused=True)
+
+    wanted = [draw(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(draw, range(8))) == wanted
+
+
+def test_buffers_that_are_large_are_not_kept_beside_others(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pointwork.training import fused
+
+    monkeypatch.setattr(fused, "KEPT_BYTES", 1)
+    for longest in (9, 90):
+        drawn_by(model, PROMPTS, max_tokens=longest, fused=True)
+    assert len(Fused.of(model)._runners) == 1  # pyright: ignore[reportPrivateUsage]
+    Fused.forget(model)
+    assert model not in Fused._of  # pyright: ignore[reportPrivateUsage]
