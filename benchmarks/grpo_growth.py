@@ -152,7 +152,7 @@ def main() -> None:
         return
     with alone():
         rows = growth(arguments.model, arguments.seconds)
-    if arguments.png:
+    if arguments.png and rows:
         draw_growth(rows, arguments.png)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
