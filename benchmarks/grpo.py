@@ -82,7 +82,8 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
     """All sizes with one engine; on a GPU first with the adapter as a LoRA, then merged."""
     from pointwork.training.bases import directory_of
     from pointwork.training.engine import VllmEngine
-    from pointwork.training.model import LocalModel, Lora
+    from pointwork.training.lora import Lora
+    from pointwork.training.model import LocalModel
     from pointwork.training.sampling import sample
 
     model = LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
@@ -196,7 +197,7 @@ def rival(name: str, source: str, folder: Path, shape: tuple[int, int, int], gpu
     from trl import GRPOConfig, GRPOTrainer
 
     from pointwork.training.bases import directory_of
-    from pointwork.training.model import PROJECTIONS
+    from pointwork.training.lora import PROJECTIONS
 
     count, n, longest = shape
     tokens: list[int] = []

@@ -60,7 +60,8 @@ def growth(source: str, seconds: float) -> list[dict[str, Any]]:
 
 def loaded(source: str) -> Any:
     """The model with a new adapter."""
-    from pointwork.training.model import LocalModel, Lora
+    from pointwork.training.lora import Lora
+    from pointwork.training.model import LocalModel
 
     return LocalModel.load(source, lora=Lora(RANK, 2 * RANK))
 

@@ -41,7 +41,8 @@ from pointwork.models.serving import vllm_command
 from pointwork.store import Store
 from pointwork.store.tables import ledger, runs, steps
 from pointwork.training.bases import directory_of
-from pointwork.training.model import LocalModel, Lora
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel
 from pointwork.training.packing import Sample, pack
 from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS
 from pointwork.training.publication.llama import LlamaTarget

@@ -25,7 +25,8 @@ from pathlib import Path
 import torch
 
 from pointwork.training.loop import Settings
-from pointwork.training.model import LocalModel, Lora, native_bf16
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel, native_bf16
 from pointwork.training.recipes.seal_tools import Figures, Request, SealTools, reward
 from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import Sampler, sample

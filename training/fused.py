@@ -21,7 +21,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pointwork.training.model import PROJECTIONS, LocalModel
+from pointwork.training.lora import PROJECTIONS
+from pointwork.training.model import LocalModel
 from pointwork.training.prefill import Prefill
 from pointwork.training.tensors import floats, integers
 

@@ -280,7 +280,8 @@ class Loop:
     def _fit(self, groups: Sequence[Group], outcome: Outcome) -> Path:
         from pointwork.training.advantages import advantages
         from pointwork.training.loop import Settings
-        from pointwork.training.model import LocalModel, Lora
+        from pointwork.training.lora import Lora
+        from pointwork.training.model import LocalModel
         from pointwork.training.sources import Shuffled
         from pointwork.training.trainer import GRPOTrainer
 

@@ -6,10 +6,8 @@ fp32 always.
 """
 
 import hashlib
-import json
-import math
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from pointwork.errors import TrainingError, UsageError
 from pointwork.extras import require
 from pointwork.models import weights as files
 from pointwork.training.bases import EMBEDDED, directory_of, quiet, reading
+from pointwork.training.lora import Lora, external, internal, lora_of, with_adapter
 from pointwork.training.packing import Batch, Sample, pack
 from pointwork.training.tensors import (
     broken_file,
@@ -29,23 +28,12 @@ from pointwork.training.tensors import (
     integers,
     read_safetensors,
     recomputed,
-    seeded,
     write_safetensors,
 )
 
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 # Trained tokens whose logits are held at a time, by device: 512 × 49,152 in fp32 are 0.1 GB, and the backward pass
 # wants that several times.
 CHUNK = {"cuda": 512, "cpu": 128}
-
-
-@dataclass(frozen=True)
-class Lora:
-    """A low-rank adapter (Hu et al., "LoRA", 2021): W + (alpha / rank)·B·A for each of ``targets``."""
-
-    rank: int = 16
-    alpha: float = 32
-    targets: tuple[str, ...] = PROJECTIONS
 
 
 @dataclass
@@ -90,9 +78,10 @@ class LocalModel:
         self._bf16 = self.device.type == "cuda" if bf16 is None else bf16
         self.stop_ids = _stop_ids(module, tokenizer)
         self.fingerprint = _fingerprint(module)
-        self.module: Any = _with_adapter(module, lora, name, seed) if lora else module
+        self.module: Any = with_adapter(module, lora, name, seed) if lora else module
         self.module.to(self.device).eval()  # no dropout: a score is a function of weights and tokens alone
         self._reference: list[Tensor] | None = None
+        self._compiled = False
 
     @classmethod
     def load(
@@ -246,6 +235,14 @@ class LocalModel:
         dynamo.config.recompile_limit = max(64, dynamo.config.recompile_limit)
         for layer in getattr(self.causal.get_decoder(), "layers", ()):
             layer.compile(dynamic=True)
+        self._compiled = True
+
+    def as_written(self) -> AbstractContextManager[Any]:
+        """Not by compiled layers for the time of a with-block.
+
+        Their graphs are for scoring: with a cache that grows by a token each step of a drawing would be another.
+        """
+        return torch.compiler.set_stance("force_eager") if self._compiled else nullcontext()
 
     # weights
 
@@ -280,7 +277,7 @@ class LocalModel:
             config = copy(self.module.peft_config["default"])
             config.inference_mode = True
             config.save_pretrained(folder)
-            values = {_external(name): value.detach().cpu() for name, value in self.trained().items()}
+            values = {external(name): value.detach().cpu() for name, value in self.trained().items()}
             write_safetensors(values, folder / "adapter_model.safetensors")
             return
         with quiet():
@@ -302,7 +299,7 @@ class LocalModel:
         except (OSError, broken_file()) as error:
             raise TrainingError(f"the weights {file} can not be read: {error}; copy or save them again") from error
         if self.lora:
-            found = {_internal(name): value for name, value in found.items()}
+            found = {internal(name): value for name, value in found.items()}
         wanted = self.trained()
         shapes = {name: tuple(value.shape) for name, value in wanted.items()}
         if shapes != {name: tuple(value.shape) for name, value in found.items()}:
@@ -312,64 +309,6 @@ class LocalModel:
         with torch.no_grad():
             for name, value in wanted.items():
                 value.copy_(found[name])
-
-
-def _with_adapter(module: Any, lora: Lora, name: str, seed: int) -> Any:
-    peft: Any = require("peft")
-    config = peft.LoraConfig(
-        r=lora.rank,
-        lora_alpha=lora.alpha,
-        target_modules=list(lora.targets),
-        lora_dropout=0.0,
-        task_type="CAUSAL_LM",
-    )
-    try:
-        with seeded(seed), quiet():
-            wrapped = peft.get_peft_model(module, config)
-    except ValueError as error:  # modules of this name are not in it
-        raise TrainingError(f"{name} can not be given {lora}: {error}") from error
-    # Else the path on this machine stands in every adapter that is given away.
-    wrapped.peft_config["default"].base_model_name_or_path = name
-    return wrapped
-
-
-def lora_of(adapter: Path) -> Lora:
-    """The form of an adapter that peft saved; rsLoRA's alpha / √rank as the alpha that comes to the same.
-
-    Raises:
-        UsageError: it is none, or of a form that can not be computed here.
-    """
-    try:
-        found: dict[str, Any] = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-        rank, alpha, targets = int(found["r"]), float(found["lora_alpha"]), found["target_modules"]
-        odd = [name for name in ("alpha_pattern", "rank_pattern") if found.get(name)]
-        odd += ["target_modules, which is a pattern"] if isinstance(targets, str) else []
-        rooted, names = bool(found.get("use_rslora")), tuple(sorted(targets))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{adapter} is no adapter: adapter_config.json is missing or not peft's ({error})"
-        ) from error
-    if odd:
-        raise UsageError(
-            f"{adapter / 'adapter_config.json'}: one rank, one alpha and a list of modules are understood here, "
-            f"not {', '.join(odd)}"
-        )
-    alpha *= math.sqrt(rank) if rooted else 1
-    return Lora(rank, int(alpha) if alpha.is_integer() else alpha, names)
-
-
-def _internal(name: str) -> str:
-    """Name of an adapter's weight inside peft, of that in the file."""
-    if name.endswith((".lora_embedding_A", ".lora_embedding_B")):
-        return f"{name}.default"
-    return name.replace(".lora_A.weight", ".lora_A.default.weight").replace(
-        ".lora_B.weight", ".lora_B.default.weight"
-    )
-
-
-def _external(name: str) -> str:
-    """Name of an adapter's weight in the file, of that inside peft."""
-    return name.replace(".default.weight", ".weight").removesuffix(".default")
 
 
 def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:

@@ -35,7 +35,7 @@ class Completion:
     ended: bool
 
 
-# The stance is the process', and a model's buffers are one set.
+# A model's buffers are one set, and whether compiled layers are used is the process' affair.
 _one_at_a_time = threading.Lock()
 
 
@@ -92,8 +92,7 @@ def sample(
     at_once = max(1, rows // n)
     if fused is None:
         fused = model.device.type == "cuda" and understood(model)
-    # A compiled model's graphs are for scoring: with a cache that grows by a token each would be another.
-    with _one_at_a_time, torch.compiler.set_stance("force_eager"), torch.no_grad():
+    with _one_at_a_time, model.as_written(), torch.no_grad():
         engine = Fused.of(model) if fused else None
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]

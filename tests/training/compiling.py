@@ -9,7 +9,8 @@ from torch import _dynamo
 
 from pointwork.training.bases import tiny_llama
 from pointwork.training.loop import METRICS, Settings
-from pointwork.training.model import LocalModel, Lora
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel
 from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import sample
 from pointwork.training.trainer import GRPOTrainer

@@ -10,7 +10,8 @@ import torch
 
 from pointwork.training.bases import tiny_llama
 from pointwork.training.loop import Settings, Trainer
-from pointwork.training.model import LocalModel, Lora
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel
 from pointwork.training.objective import Objective
 from pointwork.training.samples import Group, Rollout, Turn
 from pointwork.training.sampling import sample

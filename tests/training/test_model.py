@@ -12,7 +12,8 @@ pytest.importorskip("peft")
 
 from pointwork.errors import TrainingError, UsageError  # noqa: E402
 from pointwork.training.bases import EMBEDDED, directory_of, quiet  # noqa: E402
-from pointwork.training.model import LocalModel, Lora  # noqa: E402
+from pointwork.training.lora import Lora  # noqa: E402
+from pointwork.training.model import LocalModel  # noqa: E402
 from pointwork.training.publishing import ModelTokenizer  # noqa: E402
 
 CHAT = [

@@ -8,7 +8,8 @@ torch = pytest.importorskip("torch")
 
 from pointwork.errors import UsageError  # noqa: E402
 from pointwork.training.fused import Fused, Runner, understood  # noqa: E402
-from pointwork.training.model import LocalModel, Lora  # noqa: E402
+from pointwork.training.lora import Lora  # noqa: E402
+from pointwork.training.model import LocalModel  # noqa: E402
 from pointwork.training.sampling import sample as drawn_by  # noqa: E402
 
 PROMPTS = [(1, 2, 3), (4,), (5, 6, 1, 2, 3, 1), (1, 2, 3)]

@@ -17,7 +17,8 @@ from pointwork.errors import TrainingError, UsageError  # noqa: E402
 from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
 from pointwork.training.loop import BUDGET, LONG, Settings, Trainer  # noqa: E402
-from pointwork.training.model import LocalModel, Lora  # noqa: E402
+from pointwork.training.lora import Lora  # noqa: E402
+from pointwork.training.model import LocalModel  # noqa: E402
 from pointwork.training.objective import Objective  # noqa: E402
 from pointwork.training.packing import Sample  # noqa: E402
 from pointwork.training.samples import Example, Group, Rollout, Turn  # noqa: E402

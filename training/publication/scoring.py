@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pointwork.errors import TrainingError, UsageError
-from pointwork.training.model import LocalModel, Lora, lora_of
+from pointwork.training.lora import Lora, lora_of
+from pointwork.training.model import LocalModel
 from pointwork.training.publication.probe import Scores
 from pointwork.training.publication.target import Probe
 

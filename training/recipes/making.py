@@ -12,7 +12,8 @@ from pointwork.models.adapters import FILE, adapters_dir
 from pointwork.training import notes
 from pointwork.training.bases import directory_of
 from pointwork.training.loop import Settings
-from pointwork.training.model import LocalModel, Lora, native_bf16
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel, native_bf16
 from pointwork.training.packing import Sample
 from pointwork.training.publication.gguf_lora import WEIGHTS, write_peft
 from pointwork.training.publication.target import file_digest

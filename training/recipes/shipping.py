@@ -7,7 +7,7 @@ from typing import Any
 
 from pointwork.models.adapters import CARD, FILE, adapters_dir
 from pointwork.training.bases import directory_of
-from pointwork.training.model import lora_of
+from pointwork.training.lora import lora_of
 from pointwork.training.publication.gguf_lora import write_gguf
 from pointwork.training.publication.target import file_digest
 from pointwork.training.recipes.making import Made

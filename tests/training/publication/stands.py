@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from pointwork.training.bases import tiny_llama
-from pointwork.training.model import LocalModel, Lora
+from pointwork.training.lora import Lora
+from pointwork.training.model import LocalModel
 from pointwork.training.publication.gguf_lora import CONFIG, WEIGHTS, permuted
 from pointwork.training.publication.target import Probe
 from pointwork.training.sampling import sample

@@ -231,7 +231,8 @@ def test_llama_serves_until_ctrl_c(tiny_files: tuple[Path, Path], tmp_path: Path
 @pytest.mark.model
 def test_the_next_runs_ledger_has_the_new_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way on the embedded model: an adapter, ``models publish``, ``run``, and who answered."""
-    from pointwork.training.model import LocalModel, Lora
+    from pointwork.training.lora import Lora
+    from pointwork.training.model import LocalModel
 
     weights.ensure()
     model = LocalModel.load("embedded", lora=Lora(rank=4, alpha=8))
