@@ -1,4 +1,4 @@
-"""The one module that talks to transformers and peft: a causal language model that is trained here.
+"""What alone talks to transformers (and, with ``lora``, to peft): a causal language model that is trained here.
 
 Loads a Hugging Face directory, or a GGUF file (the embedded model too), which is dequantised once into such a
 directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32 unless asked; LoRA and optimiser are
