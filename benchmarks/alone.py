@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,9 +22,8 @@ def alone() -> Iterator[None]:
     if not name:
         yield
         return
-    until, after = time.monotonic() + PATIENCE, os.environ.get(AFTER)
-    while after and not Path(after).exists() and time.monotonic() < until:
-        time.sleep(0.2)
+    if after := os.environ.get(AFTER):
+        wait_for([Path(after)])
     with Path(f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # given back by a process that dies, too
         Path(name).write_text(str(os.getpgrp()))
@@ -33,3 +32,10 @@ def alone() -> Iterator[None]:
             yield
         finally:
             Path(name).unlink(missing_ok=True)
+
+
+def wait_for(files: Sequence[Path]) -> None:
+    """Until all of them are there, but no longer than ``PATIENCE``."""
+    until = time.monotonic() + PATIENCE
+    while not all(file.exists() for file in files) and time.monotonic() < until:
+        time.sleep(0.2)

@@ -72,9 +72,9 @@ class Beside:
                 owner = int(self._alone.read_text())
             if owner != self._stopped:
                 self._signal(signal.SIGCONT)
-                if owner is not None:
-                    self._signal(signal.SIGSTOP, owner)
                 self._stopped = owner
+            if owner is not None:  # again and again: others may have started meanwhile
+                self._signal(signal.SIGSTOP, owner)
 
     def _signal(self, number: int, but: int | None = None) -> None:
         for process in [*self._trainings, *self._parts]:
@@ -100,7 +100,7 @@ class Beside:
             try:
                 process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def commands(asked: argparse.Namespace, out: Path, url: str, left: float) -> dict[str, list[str]]:

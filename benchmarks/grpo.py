@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from alone import VARIABLE, alone
+from alone import VARIABLE, alone, wait_for
 from grpo_memory import Peak, reserved
 
 SIZES = {"64": (8, 8, 128), "512": (32, 16, 256)}  # prompts, completions of each, longest completion
@@ -36,7 +36,6 @@ WARM, COUNTED = 2, 6
 # Of the GPU's memory for TRL's vLLM, and GB of keys and values for ours.
 SHARE, KEYS = 0.1, 10.0
 BESIDE, VLLM = "POINTWORK_BESIDE", "POINTWORK_VLLM"  # parts that start together; whether ours has vLLM, too
-PATIENCE = 240.0  # seconds that one waits for another to start
 NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
 THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
 
@@ -79,7 +78,7 @@ def summary(seconds: list[float], tokens: list[int], memory: float, **more: Any)
 
 
 def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu: bool) -> dict[str, Any]:
-    """All sizes with one engine; on a GPU first with the adapter as a LoRA, then merged."""
+    """All sizes, drawn in this process, and by vLLM if that is asked for."""
     from pointwork.training.bases import directory_of
     from pointwork.training.engine import VllmEngine
     from pointwork.training.lora import Lora
@@ -105,10 +104,7 @@ def ours(source: str, folder: Path, sizes: dict[str, tuple[int, int, int]], gpu:
 def up(name: str, folder: Path) -> None:
     """Say that a part has started, and wait for those that start beside it: nobody starts while one measures."""
     (folder / f"{name}.up").touch()
-    others = [folder / f"{other}.up" for other in os.environ.get(BESIDE, "").split(",") if other]
-    until = time.monotonic() + PATIENCE
-    while not all(file.exists() for file in others) and time.monotonic() < until:
-        time.sleep(0.2)
+    wait_for([folder / f"{other}.up" for other in os.environ.get(BESIDE, "").split(",") if other])
 
 
 def steps(
@@ -119,71 +115,77 @@ def steps(
     gpu: bool,
     count: int = WARM + COUNTED,
 ) -> dict[str, Any]:
-    """Steps of each size with one way to draw."""
+    """Steps of each size with one way to draw; figures if there are any to count."""
     import torch
 
     from pointwork.training.fused import Fused
-    from pointwork.training.loop import Settings
-    from pointwork.training.samples import Group, Rollout, Turn
-    from pointwork.training.trainer import GRPOTrainer
 
     found: dict[str, Any] = {}
-    for name, (several, n, longest) in sizes.items():
-        shutil.rmtree(folder / f"run-{name}", ignore_errors=True)  # one that was cut off is measured anew
+    for name, shape in sizes.items():
+        run = folder / f"run-{name}"
+        shutil.rmtree(run, ignore_errors=True)  # one that was cut off is measured anew
         Fused.forget(model)
         if gpu:
             torch.cuda.empty_cache()  # each size's own peak
             torch.cuda.reset_peak_memory_stats()
-        asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(several)]
-        tokens: list[int] = []
-        published: list[float] = []
-
-        def groups(step: int) -> list[Group]:
-            drawn = draw(model, asked, n=n, max_tokens=longest, seed=step)  # noqa: B023
-            published.append(getattr(draw, "published", 0.0))  # noqa: B023  (used up before the loop goes on)
-            tokens.append(sum(len(answer.ids) for several in drawn for answer in several))  # noqa: B023
-            return [
-                Group(
-                    str(place),
-                    tuple(
-                        Rollout(
-                            str(place), (Turn("p", prompt, answer.ids, answer.logprobs),), reward(answer.ids), False
-                        )
-                        for answer in several
-                    ),
-                )
-                for place, (prompt, several) in enumerate(zip(asked, drawn, strict=True))  # noqa: B023
-            ]
-
-        settings = Settings(count, lr=LR, save_every=1000, width=2048, budget=16384 if gpu else 4096)
-        rows: list[dict[str, float]] = []
-        trainer = GRPOTrainer(
-            model,
-            groups,
-            settings,
-            folder / f"run-{name}",
-            callbacks=[lambda t, row: rows.append(dict(row))],  # noqa: B023
-        )
-        with Peak() as peak:
-            trainer.fit()
-        if count <= WARM:
-            continue
-        rollout = [row["rollout_seconds"] for row in rows][WARM:]
-        learning = [row["seconds"] - row["rollout_seconds"] for row in rows][WARM:]
-        found[name] = summary(
-            [row["seconds"] for row in rows],
-            tokens,
-            peak.megabytes,
-            rollout_seconds=statistics.median(rollout),
-            training_seconds=statistics.median(learning),
-            rollout_tokens_per_second=sum(tokens[WARM:]) / sum(rollout),
-            training_tokens_per_second=sum(row["nodes"] for row in rows[WARM:]) / sum(learning),
-            publish_seconds=statistics.median(published[WARM:]),
-            trainer_memory_mb=reserved() if gpu else 0.0,
-            serving_gap=rows[-1].get("serving_gap", 0.0),
-            skipped_groups=sum(row["skipped_groups"] for row in rows),
-        )
+        rows = one_size(model, draw, run, shape, count)
+        if count > WARM:
+            found[name] = figures(*rows, trainer_memory_mb=reserved() if gpu else 0.0)
     return found
+
+
+def one_size(
+    model: Any, draw: Any, run: Path, shape: tuple[int, int, int], count: int
+) -> tuple[list[dict[str, float]], list[int], list[float], float]:
+    """So many steps: their metrics, new tokens and seconds of publication, and the peak of memory."""
+    from pointwork.training.loop import Settings
+    from pointwork.training.samples import Group, Rollout, Turn
+    from pointwork.training.trainer import GRPOTrainer
+
+    several, n, longest = shape
+    asked = [model.chat_ids([{"role": "user", "content": text}]) for text in prompts(several)]
+    tokens: list[int] = []
+    published: list[float] = []
+
+    def rollout(prompt: tuple[int, ...], answer: Any) -> Rollout:
+        return Rollout("t", (Turn("p", prompt, answer.ids, answer.logprobs),), reward(answer.ids), False)
+
+    def groups(step: int) -> list[Group]:
+        drawn = draw(model, asked, n=n, max_tokens=longest, seed=step)
+        published.append(getattr(draw, "published", 0.0))
+        tokens.append(sum(len(answer.ids) for answers in drawn for answer in answers))
+        return [
+            Group(str(place), tuple(rollout(prompt, answer) for answer in answers))
+            for place, (prompt, answers) in enumerate(zip(asked, drawn, strict=True))
+        ]
+
+    settings = Settings(count, lr=LR, save_every=1000, width=2048)
+    rows: list[dict[str, float]] = []
+    trainer = GRPOTrainer(model, groups, settings, run, callbacks=[lambda t, row: rows.append(dict(row))])
+    with Peak() as peak:
+        trainer.fit()
+    return rows, tokens, published, peak.megabytes
+
+
+def figures(
+    rows: list[dict[str, float]], tokens: list[int], published: list[float], megabytes: float, **more: float
+) -> dict[str, Any]:
+    """Of the counted steps."""
+    drawing = [row["rollout_seconds"] for row in rows][WARM:]
+    learning = [row["seconds"] - row["rollout_seconds"] for row in rows][WARM:]
+    return summary(
+        [row["seconds"] for row in rows],
+        tokens,
+        megabytes,
+        rollout_seconds=statistics.median(drawing),
+        training_seconds=statistics.median(learning),
+        rollout_tokens_per_second=sum(tokens[WARM:]) / sum(drawing),
+        training_tokens_per_second=sum(row["nodes"] for row in rows[WARM:]) / sum(learning),
+        publish_seconds=statistics.median(published[WARM:]),
+        serving_gap=rows[-1].get("serving_gap", 0.0),
+        skipped_groups=sum(row["skipped_groups"] for row in rows),
+        **more,
+    )
 
 
 # TRL

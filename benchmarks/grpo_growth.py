@@ -94,7 +94,7 @@ def one_step(model: Any, shape: list[Any]) -> dict[str, Any]:
         made.append(Group(str(place), rollouts))
     with tempfile.TemporaryDirectory() as folder:
         gpu = torch.cuda.is_available()
-        settings = Settings(2, lr=LR, width=2048, budget=16384 if gpu else 2048)
+        settings = Settings(2, lr=LR, width=2048)
         trainer = GRPOTrainer(model, lambda step: made, settings, folder)
         with Peak() as before:
             time.sleep(0.1)

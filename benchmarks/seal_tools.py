@@ -61,11 +61,6 @@ class Recipe:
     until: float
     longest: int = LONGEST
 
-    @property
-    def budget(self) -> int:
-        """Tokens that are computed at once."""
-        return 16384 if self.gpu else 2048
-
     def figures(self, model: LocalModel, requests: Sequence[Request]) -> dict[str, float]:
         """Of greedy answers."""
         found = Figures()
@@ -115,7 +110,7 @@ def supervised(model: LocalModel, recipe: Recipe) -> bool:
     steps, folder = recipe.sft_steps, recipe.folder / "sft"
     examples = [recipe.data.example(request) for request in [*recipe.made, *recipe.dev]]
     settings = Settings(
-        steps, lr=recipe.lr, warmup=min(20, steps), schedule="cosine", width=2048, budget=recipe.budget,
+        steps, lr=recipe.lr, warmup=min(20, steps), schedule="cosine", width=2048,
         save_every=50 if recipe.gpu else 20, seed=recipe.seed,
     )  # fmt: skip
     source = Shuffled(examples, recipe.batch, seed=recipe.seed)
@@ -151,7 +146,7 @@ def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Grou
 def reinforced(model: LocalModel, recipe: Recipe) -> dict[str, object] | None:
     """GRPO from the weights as they are, and the figures of the best ones; None: interrupted."""
     settings = Settings(
-        recipe.steps, lr=recipe.lr / 5, width=2048, budget=recipe.budget, save_every=10,
+        recipe.steps, lr=recipe.lr / 5, width=2048, save_every=10,
         evaluate_every=1 if recipe.rehearsal else 10, patience=6, seed=recipe.seed,
     )  # fmt: skip
     groups, folder = drawn_groups(model, recipe), recipe.folder / "grpo"

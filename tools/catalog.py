@@ -241,7 +241,7 @@ def texts_of(root: Path, info: TableInfo, column: Column) -> tuple[str, ...]:
     with _lock:
         _texts[key] = found
         # a folder may have hundreds of columns with few texts each, all of them looked at for each question
-        while len(_texts) > 1 and sum(map(len, _texts.values())) > _KEPT_TEXTS:
+        while len(_texts) > 1 and sum(1 + len(texts) for texts in _texts.values()) > _KEPT_TEXTS:
             _texts.popitem(last=False)
     return found
 

@@ -12,7 +12,6 @@ Buffers and graphs are kept by shape: the next drawing of a training has the sam
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -151,7 +150,7 @@ class Runner:
     def __init__(self, weights: Weights, rows: int, columns: int, stops: Sequence[int]) -> None:
         device = weights.embedding.device
         shape = (len(weights.layers), rows, weights.shared, columns, weights.width)
-        self._weights, self.columns = weights, columns
+        self._weights = weights
         weights.angles(columns)
         self._cos, self._sin = weights.cos, weights.sin
         self.keys = torch.zeros(shape, dtype=weights.dtype, device=device)
@@ -174,12 +173,13 @@ class Runner:
         cuda: Any = torch.cuda
         side = cuda.Stream()
         side.wait_stream(cuda.current_stream())
-        with cuda.stream(side):  # what libraries set up at a first call must not be captured
-            self._step()
-        cuda.current_stream().wait_stream(side)
-        self._graph = cuda.CUDAGraph()
-        with cuda.graph(self._graph):
-            self._step()
+        with sdpa_kernel(KERNELS):
+            with cuda.stream(side):  # what libraries set up at a first call must not be captured
+                self._step()
+            cuda.current_stream().wait_stream(side)
+            self._graph = cuda.CUDAGraph()
+            with cuda.graph(self._graph):
+                self._step()
 
     @property
     def size(self) -> int:
@@ -187,7 +187,7 @@ class Runner:
         return self.keys.nbytes + self.values.nbytes
 
     def start(self, found: Prefill, temperature: float) -> None:
-        """Take up what the prompts left, each row n times, and draw the first token (``noise`` is there)."""
+        """Take up what the prompts left, and draw the first token (``noise`` is there)."""
         count, longest = found.mask.shape
         self.sharpness.fill_(1 / (temperature or 1.0))
         self.keys.zero_()  # what is not seen is multiplied by 0, and must be a number
@@ -233,8 +233,7 @@ class Runner:
             values.index_copy_(2, self._column, parts[:, heads + shared :, None])
             # The heads that share keys stand where queries one after the other would: nothing is repeated.
             asked = turned[:, :heads].reshape(rows, shared, heads // shared, weights.width)
-            with sdpa_kernel(KERNELS) if keys.is_cuda else nullcontext():
-                read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
+            read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
             states = torch.addmm(states, read.reshape(rows, -1), out.t())
             both = functional.linear(self._normed(states, layer.norms[1]), gate_up)
             gate, up = both.chunk(2, -1)
@@ -297,8 +296,7 @@ class Fused:
             if temperature:
                 runner.noise.exponential_(generator=generator)  # pyright: ignore[reportUnknownMemberType]
 
-        if not temperature:
-            runner.noise.fill_(1.0)
+        runner.noise.fill_(1.0)
         noise()
         runner.start(found, temperature)
         for place in range(1, max_tokens):
@@ -306,7 +304,7 @@ class Fused:
                 break
             noise()
             runner.step()
-        made = slice(longest, min(longest + max_tokens, runner.columns))
+        made = slice(longest, longest + max_tokens)
         ids, logprobs = runner.ids[:count, made].cpu(), runner.logprobs[:count, made].cpu()
         return [self._cut(integers(a), floats(b)) for a, b in zip(ids, logprobs, strict=True)]
 

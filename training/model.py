@@ -1,4 +1,4 @@
-"""What alone talks to transformers (and, with ``lora``, to peft): a causal language model that is trained here.
+"""A causal language model that is trained here: transformers' (with an adapter of peft's: ``lora``).
 
 Loads a Hugging Face directory, or a GGUF file (the embedded model too), which is dequantised once into such a
 directory in the user's cache. On a GPU it computes in bf16, on the CPU in fp32 unless asked; LoRA and optimiser are
@@ -272,7 +272,7 @@ class LocalModel:
         """Write the adapter (peft's format) or, if all weights are trained, the model (Hugging Face's)."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.lora:
-            # As peft's save_pretrained, but for the template of a model card, in a quarter of the time: a trainer
+            # As peft's save_pretrained, but for the template of a model card, in a third of the time: a trainer
             # beside its engine saves before each drawing.
             config = copy(self.module.peft_config["default"])
             config.inference_mode = True
