@@ -193,7 +193,6 @@ class Runner:
         self.keys.zero_()  # what is not seen is multiplied by 0, and must be a number
         self.values.zero_()
         self.mask.fill_(float("-inf"))
-        self.mask[count:, 0] = 0  # rows that nobody asked for see something: a softmax over nothing is NaN
         self.mask[:count, :longest].masked_fill_(found.mask.bool(), 0)
         self.ended.fill_(True)
         self.ended[:count] = False

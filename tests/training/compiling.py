@@ -40,6 +40,7 @@ counters: Any = _dynamo.utils.counters
 found["graphs"] = int(counters["stats"]["unique_graphs"])
 (drawn,) = sample(made.model, [(1, 2)], max_tokens=5, temperature=0)  # not by the graphs of training
 found["drawn"] = [answer.ids for answer in drawn]
+found["graphs after"] = int(counters["stats"]["unique_graphs"])
 taken_up = trainer("compiled", 5, False)  # a run may be taken up with or without
 found["steps"] = taken_up.fit().steps
 again = trainer("plain", 3, False)

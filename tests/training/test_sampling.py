@@ -10,6 +10,7 @@ from pointwork.errors import UsageError  # noqa: E402
 from pointwork.training.fused import Fused, Runner, understood  # noqa: E402
 from pointwork.training.lora import Lora  # noqa: E402
 from pointwork.training.model import LocalModel  # noqa: E402
+from pointwork.training.prefill import Prefill  # noqa: E402
 from pointwork.training.sampling import sample as drawn_by  # noqa: E402
 
 PROMPTS = [(1, 2, 3), (4,), (5, 6, 1, 2, 3, 1), (1, 2, 3)]
@@ -187,3 +188,28 @@ def test_buffers_that_are_large_are_not_kept_beside_others(
     assert len(Fused.of(model)._runners) == 1  # pyright: ignore[reportPrivateUsage]
     Fused.forget(model)
     assert model not in Fused._of  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_was_used_last_is_kept(model: LocalModel) -> None:
+    for longest in (9, 90, 9, 150):  # buffers of 64, 128, 64 and 192 columns
+        drawn_by(model, PROMPTS, max_tokens=longest, fused=True)
+    assert list(Fused.of(model)._runners) == [(16, 64), (16, 192)]  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_drawing_ends_where_all_have_ended_and_gives_the_prompts_back(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[int] = []
+    step = Runner.step
+
+    def counted(self: Runner) -> None:
+        steps.append(1)
+        step(self)
+
+    monkeypatch.setattr(Runner, "step", counted)
+    model.stop_ids = frozenset(range(12))
+    with torch.no_grad():
+        prefill = Prefill(model, PROMPTS, 1)
+        Fused.of(model).run(prefill, 60, 0.0, torch.Generator())
+    assert len(steps) < 10
+    assert prefill.cache is None

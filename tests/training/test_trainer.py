@@ -378,6 +378,7 @@ def test_a_compiled_model_learns_the_same(tmp_path: Path) -> None:
     found = json.loads(ran.stdout.splitlines()[-1])
     assert found["compiled"] == pytest.approx(found["plain"], abs=1e-4)
     assert found["graphs"] >= 2
+    assert found["graphs after"] == found["graphs"]
     assert found["drawn"] == found["drawn plainly"]
     assert found["steps"] == 5
 
