@@ -276,6 +276,8 @@ def test_a_folder_of_many_tables_is_read_once(tmp_path: Path, monkeypatch: pytes
     assert everything() == first
     assert opened == []
     (tmp_path / "t3.csv").write_text("what,n\nanother,1\n")  # what changes is read again
+    catalog(tmp_path)
+    assert opened == [("t3",)]
     assert everything() != first
     assert opened
 
