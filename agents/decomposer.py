@@ -1,7 +1,8 @@
 """Steps of a task by a model that was trained to write them, in the role ``decomposer``.
 
 ``training/recipes/decomposing.py`` says from what. One step a line, in the task's own words; ``{s1}`` stands for
-the answer of the first.
+the answer of the first. In the role ``reckoner`` a model is shown what the files say, and writes the answers that
+it sees there behind the steps: "last service of the boiler = 2025-11-10".
 """
 
 import math
@@ -10,8 +11,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.job import Chat
-from pointwork.agents.plan import REFERENCE, Subtask
+from pointwork.agents.plan import REFERENCE, Found, Subtask
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
 from pointwork.agents.splitter import answer_type_of, without_shape
@@ -21,10 +23,14 @@ from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, tokenize
 from pointwork.tools.dates import Period, parse_period
 
-DECOMPOSER = "decomposer"
-"""The model role."""
+DECOMPOSER, RECKONER = "decomposer", "reckoner"
+"""The model roles: whose steps are asked of agents, and whose are answered by what it was shown."""
 
 STEPS_TOKENS = 160
+
+READ = 0.02
+"""Steps whose answers were read in the files are the plan where the whole text is so likely."""
+
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w’'-]+", re.MULTILINE)
 _DAY = re.compile(r"\b\d{4}-\d{2}-(?P<day>\d{2})\b")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
@@ -48,6 +54,29 @@ class Decomposed:
     def lines(self) -> list[str]:
         """What the steps say."""
         return [step.text for step in self.steps]
+
+    @property
+    def read(self) -> bool:
+        """Whether all that has to be looked up was read in the files: what is left is calculation."""
+        return any(step.found for step in self.steps) and all(
+            step.found or calculates(step.text) for step in self.steps
+        )
+
+
+_RECKONED = re.compile(
+    r"\b(?:is|at|most|least|less|more|fewer|than|after|before|later|earlier|on|or|by|the|same|as|equal|not|from|to|in|"
+    r"until|and|times|per|cent|abs|round|rounded|up|down|whole|full|floor|ceil|weekday|of|working|"
+    r"seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b"
+)
+_UNITS = re.compile(rf"{REFERENCE.pattern} (?:[a-z]\S* )?in [a-z]\S*(?: [a-z]\S*)?")
+
+
+def calculates(step: str) -> bool:
+    """Whether a step does nothing but calculate with the answers before it: sums, dates, comparisons, units."""
+    if not REFERENCE.search(step):
+        return False
+    rest = _RECKONED.sub("", REFERENCE.sub("", step))
+    return _UNITS.fullmatch(step) is not None or not re.search(r"[A-Za-z]{2}", rest)
 
 
 def shape(steps: Sequence[str]) -> list[tuple[tuple[str, ...], bool]]:
@@ -73,33 +102,63 @@ def covered(found: Decomposed, task: str) -> float:
     return len(words & set(tokenize(REFERENCE.sub("", " ".join(found.lines))))) / max(1, len(words))
 
 
-async def decompose(task: str, chat: Chat, most: int, around: str = "") -> Decomposed | None:
+async def decompose(
+    task: str, chat: Chat, most: int, around: str = "", facts: Sequence[Fact] = ()
+) -> Decomposed | None:
     """The steps of a task; None: what was written is no plan of it.
 
     Args:
         task: the user's words.
-        chat: to the model in the role ``decomposer``.
+        chat: to the model in the role ``decomposer``, or with facts ``reckoner``.
         most: steps that a plan may have.
         around: what the files hold that may be needed (``surroundings``).
+        facts: or else what they say, in which the answers of steps may stand.
 
     Raises:
         BudgetExceeded: it can not be paid.
     """
+    around = around or shown(facts)
     try:
         said = await chat(ChatRequest(decomposer_prompt(task, around), max_tokens=STEPS_TOKENS, logprobs=True))
     except ProviderError:
         return None
-    lines = [line.strip() for line in said.text.strip().splitlines() if line.strip()]
+    written = [line.strip() for line in said.text.strip().splitlines() if line.strip()]
+    lines, answers = parted(written) if facts else (written, {})
     if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task, around):
         return None
     sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
     lines[-1] = _unsigned(lines[-1], task)
-    steps = [
-        Subtask(f"s{number}", line, "", tuple(dict.fromkeys(REFERENCE.findall(line))), answer_type_of(line))
-        for number, line in enumerate(lines, 1)
-    ]
+    steps: list[Subtask] = []
+    for number, line in enumerate(lines, 1):
+        needs = tuple(dict.fromkeys(REFERENCE.findall(line)))
+        found = where(answers[number], line, facts) if number in answers else None
+        steps.append(Subtask(f"s{number}", line, "", needs, answer_type_of(line), found))
     return Decomposed(tuple(steps), sure)
+
+
+_ANSWER = re.compile(r"(?P<step>.*\S) = (?P<answer>\S.*)")
+
+
+def parted(written: Sequence[str]) -> tuple[list[str], dict[int, str]]:
+    """Steps, and the answers that stand behind some of them, by the steps' numbers from 1 on."""
+    found = {number: match for number, line in enumerate(written, 1) if (match := _ANSWER.fullmatch(line))}
+    lines = [found[number]["step"] if number in found else line for number, line in enumerate(written, 1)]
+    return lines, {number: match["answer"] for number, match in found.items()}
+
+
+def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:
+    """The line that an answer stands in, of several the one that shares most with the step; None: in none."""
+    stands = re.compile(rf"(?<![\w.:,-]){re.escape(answer)}(?!\w|[.:,-]\d)")
+    # 13.5 is written of 13.50, and 1200 of 1,200
+    holding = [fact for fact in facts if fact.source and stands.search(_NUMBER.sub(_plainly, fact.text))]
+    words = set(tokenize(step))
+    best = max(holding, key=lambda fact: len(words & set(tokenize(fact.text))), default=None)
+    return Found(answer, best.source, best.text) if best is not None else None
+
+
+def _plainly(match: re.Match[str]) -> str:
+    return match[0].replace(",", "")
 
 
 _GAP = re.compile(r"\{s\d+\} - \{s\d+\}")

@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.decomposer import DECOMPOSER, Decomposed, decompose, readings
+from pointwork.agents.decomposer import DECOMPOSER, READ, RECKONER, Decomposed, decompose, readings
+from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
 from pointwork.agents.reader import once
+from pointwork.agents.reading_ahead import comes_to
 from pointwork.agents.services import Services
 from pointwork.agents.surroundings import surroundings
 from pointwork.errors import ProviderError
@@ -25,12 +27,14 @@ class Learned:
         table: the capability of the agent that runs queries.
         query: to the model in the role ``querier``.
         steps: to the model in the role ``decomposer``.
+        figures: to the model in the role ``reckoner``.
     """
 
     context: ToolContext
     table: str = ""
     query: Chat | None = None
     steps: Chat | None = None
+    figures: Chat | None = None
 
     async def queried(self, task: str) -> float:
         """How surely one query over the tables answers a task, 0 to 1.
@@ -58,6 +62,19 @@ class Learned:
         plain, around = await decompose(task, self.steps, most), await surroundings(task, self.context)
         return readings(plain, await decompose(task, self.steps, most, around) if around else None)
 
+    async def read(self, task: str, most: int) -> Decomposed | None:
+        """Steps whose answers were all read in the files, but for what is calculated with them; None: not likely.
+
+        Raises:
+            BudgetExceeded: it can not be paid.
+        """
+        facts = await facts_around(task, self.context) if self.figures is not None else []
+        if self.figures is None or not facts:
+            return None
+        found = await decompose(task, self.figures, most, facts=facts)
+        taken = found is not None and found.read and found.sure >= READ and await comes_to(found.steps) is not None
+        return found if taken else None
+
 
 def learned_of(
     services: Services,
@@ -80,4 +97,4 @@ def learned_of(
 
     tables = [agent for agent in services.agents.values() if agent.prepare is prepare_tables]
     able = next((name for agent in tables for name in agent.described_capabilities()), "")
-    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER))
+    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER), chat(RECKONER))

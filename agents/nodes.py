@@ -22,6 +22,7 @@ from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
+from pointwork.agents.reading_ahead import read_ahead
 from pointwork.agents.remembering import ROLE, RunReader, recalled
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.services import ArmSpec, Services
@@ -110,7 +111,16 @@ class Nodes:
         sharing.begin(services, run_id, asked, plan)
         services.store.flush()
         _emit("plan", run_id=run_id, plan=plan.as_json(), again=again, task=state["task"], asked=asked)
-        return {"run_id": run_id, "plan": plan.as_json(), "round": number, "known": known, "asked": asked}
+        results = read_ahead(plan, number)
+        take_in(services.store, run_id, (source for tried in results.values() for source, _ in tried["evidence"]))
+        return {
+            "run_id": run_id,
+            "plan": plan.as_json(),
+            "round": number,
+            "known": known,
+            "asked": asked,
+            "results": results,
+        }
 
     def _worked(self, task: str) -> Worked:
         """Tasks like one with the plans that went well, for the planner's model."""

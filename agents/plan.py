@@ -27,6 +27,21 @@ REFERENCE = re.compile(r"\{(s\d+)\}")
 
 
 @dataclass(frozen=True)
+class Found:
+    """An answer that stood in what the planner was shown.
+
+    Attributes:
+        answer: as it stands there.
+        source: as evidence names it.
+        text: the line that it stands in.
+    """
+
+    answer: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Subtask:
     """A node of the plan.
 
@@ -36,6 +51,7 @@ class Subtask:
         capability: what it needs; the router picks the arm.
         needs: ids of subtasks whose answers it builds on.
         answer_type: one of ANSWER_TYPES.
+        found: its answer, if planning it brought that: then no agent is asked.
     """
 
     id: str
@@ -43,11 +59,14 @@ class Subtask:
     capability: str
     needs: tuple[str, ...] = ()
     answer_type: str = "text"
+    found: Found | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Subtask":
         """From its plain JSON form."""
-        return cls(value["id"], value["text"], value["capability"], tuple(value["needs"]), value["answer_type"])
+        found = value.get("found")
+        needs, kind = tuple(value["needs"]), value["answer_type"]
+        return cls(value["id"], value["text"], value["capability"], needs, kind, found and Found(**found))
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON types."""

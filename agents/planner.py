@@ -137,6 +137,9 @@ class Planner:
         text = without_shape(task)
         if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
+        if found := await self.learned.read(task, self.settings.max_subtasks):
+            steps, _ = await self._with_capabilities(found.steps)
+            return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
         if len(parts) == 1 and len(asked_words(text)) <= PLAIN:
             return None
         return await self._decomposed(task, SPLIT, sure + BETTER)
@@ -223,7 +226,10 @@ class Planner:
     async def _with_capabilities(
         self, parts: Sequence[Subtask], failed: Failed = frozenset()
     ) -> tuple[list[Subtask], float]:
-        """The parts with the capability that fits each best, and how well the worst of them fits."""
+        """The parts with the capability that fits each best, and how well the worst of them fits.
+
+        What is answered already needs no agent.
+        """
         found: list[Subtask] = []
         sure = 1.0
         for part in parts:
@@ -231,7 +237,7 @@ class Planner:
             tried = {name for text, name in failed if text == part.text}
             left = {name: score for name, score in scores.items() if name not in tried} or scores
             best = max(left, key=lambda name: left[name])
-            sure = min(sure, left[best])
+            sure = sure if part.found else min(sure, left[best])
             found.append(replace(part, capability=best))
         return found, sure
 

@@ -322,7 +322,7 @@ async def _report(ctx: Context, job: Job) -> None:
             message = f"run {event['run_id']}"
         elif kind == "plan":
             subtasks = event["plan"]["subtasks"]
-            total = done + 2 * len(subtasks) + 1
+            total = done + 2 * sum(not subtask.get("found") for subtask in subtasks) + 1
             message = f"plan: {'; '.join(subtask['text'] for subtask in subtasks)}"
         elif kind == "subtask_started":
             message = f"started {event['key']} on {event['arm']}: {event['text']}"

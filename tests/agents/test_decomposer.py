@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +13,13 @@ from sqlalchemy import select
 
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import Decomposed, covered, decompose, readings
+from pointwork.agents.decomposer import READ, Decomposed, calculates, covered, decompose, readings, where
+from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.learned import Learned, learned_of
-from pointwork.agents.plan import Plan, Subtask
+from pointwork.agents.plan import Found, Plan, Subtask
 from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
+from pointwork.agents.reading_ahead import comes_to, read_ahead
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion, weights
 from pointwork.models.adapters import packaged
@@ -35,14 +37,20 @@ def _completion(text: str, sure: float = 0.9, finish: Any = "stop") -> Completio
 
 
 def _decomposed(
-    said: str, *, task: str = TASK, most: int = 8, finish: Any = "stop", around: str = ""
+    said: str,
+    *,
+    task: str = TASK,
+    most: int = 8,
+    finish: Any = "stop",
+    sure: float = 0.9,
+    around: Sequence[Fact] = (),
 ) -> Decomposed | None:
     async def chat(request: ChatRequest) -> Completion:
-        assert request.messages == decomposer_prompt(task, around)
+        assert request.messages == decomposer_prompt(task, shown(around))
         assert request.messages[0]["content"] == DECOMPOSER
-        return _completion(said, finish=finish)
+        return _completion(said, sure=sure, finish=finish)
 
-    return asyncio.run(decompose(task, chat, most, around))
+    return asyncio.run(decompose(task, chat, most, facts=around))
 
 
 def test_steps_build_on_one_another() -> None:
@@ -123,7 +131,12 @@ def test_constants_and_the_tasks_own_names_are_known() -> None:
 
 WEEK = "What does Mabel earn in two weeks?"
 HOURS = "hours a week of Mabel Orme\npay an hour of Mabel Orme\n{s1} * {s2} * 2"
-STAFF = "staff: name, hours a week, pay an hour | name Mabel Orme\nPay: There are 52 weeks and 21 holidays."
+STAFF = (
+    Fact("table:staff.csv", "staff: name Mabel Orme; hours a week 24; pay an hour 13.50"),
+    Fact("file:rules.md:3", "Pay: There are 52 weeks and 21 holidays; 24 of them are paid."),
+    Fact("", "boats: boat, crew"),
+)
+ANSWERED = "hours a week of Mabel Orme = 24\npay an hour of Mabel Orme = 13.50\n{s1} * {s2} * 2"
 
 
 def test_names_may_be_those_of_the_files_and_numbers_not() -> None:
@@ -132,10 +145,103 @@ def test_names_may_be_those_of_the_files_and_numbers_not() -> None:
     assert _decomposed(HOURS.replace("* 2", "* 21"), task=WEEK, around=STAFF) is None
 
 
+def test_answers_that_stand_in_the_files_are_kept_with_where_they_do() -> None:
+    found = _decomposed(ANSWERED, task=WEEK, around=STAFF)
+    assert found is not None
+    assert found.lines == HOURS.splitlines()
+    assert [step.found for step in found.steps] == [
+        Found("24", STAFF[0].source, STAFF[0].text),
+        Found("13.50", STAFF[0].source, STAFF[0].text),
+        None,
+    ]
+    assert found.read
+
+
+def test_an_answer_that_stands_nowhere_is_asked_for() -> None:
+    found = _decomposed(ANSWERED.replace("13.50", "14"), task=WEEK, around=STAFF)
+    assert found is not None
+    assert [step.found is None for step in found.steps] == [False, True, True]
+    assert not found.read
+
+
+def test_without_files_nothing_can_be_read() -> None:
+    assert _decomposed("pay of Mabel = 24", task=WEEK) is None or not _decomposed("pay = 24", task=WEEK).read  # pyright: ignore[reportOptionalMemberAccess]
+
+
+@pytest.mark.parametrize(
+    ("answer", "step", "source"),
+    [
+        ("24", "hours a week of Mabel", "table:staff.csv"),
+        ("24", "paid holidays", "file:rules.md:3"),
+        ("Mabel Orme", "name", "table:staff.csv"),
+        ("4", "hours", None),
+        ("13", "pay", None),
+        ("Mabel Or", "name", None),
+        ("crew", "crew of the boat", None),
+    ],
+)
+def test_where_an_answer_stands(answer: str, step: str, source: str | None) -> None:
+    found = where(answer, step, STAFF)
+    assert (found and found.source) == source
+
+
+def test_thousands_may_be_written_without_their_mark() -> None:
+    assert where("4310.60", "money", [Fact("file:a.md:1", "We had £4,310.60 in the bank.")]) is not None
+
+
+@pytest.mark.parametrize(
+    ("step", "so"),
+    [
+        ("{s1} * {s2}", True),
+        ("{s1} + {s2} months", True),
+        ("days from 2026-05-01 to {s1}", True),
+        ("is {s1} at least 45", True),
+        ("abs({s1} - {s2})", True),
+        ("{s1} g in kg", True),
+        ("{s1} in square metres", True),
+        ("12 * 4", False),
+        ("phone of {s1}", False),
+        ("ext of {s1}", False),
+        ("months of the loan", False),
+    ],
+)
+def test_what_only_calculates(step: str, so: bool) -> None:
+    assert calculates(step) is so
+
+
 def test_a_day_may_be_written_with_its_year() -> None:
     task, said = "Is the Harper booking before 3 May?", "date of the Harper booking\nis {s1} before 2026-05-0"
     assert _decomposed(f"{said}3", task=task) is not None
     assert _decomposed(f"{said}4", task=task) is None
+
+
+def _learned(root: Path, said: str, sure: float) -> tuple[Learned, list[str]]:
+    """Who says what the steps of a task are, and what it was shown."""
+    (root / "staff.csv").write_text("name,hours a week,pay an hour\nMabel Orme,24,13.50\n")
+    asked: list[str] = []
+
+    async def chat(request: ChatRequest) -> Completion:
+        asked.append(request.messages[1]["content"])
+        return _completion(said, sure)
+
+    return Learned(ToolContext(root=root), figures=chat), asked
+
+
+def test_steps_are_read_where_all_of_them_are_answered_and_likely(tmp_path: Path) -> None:
+    answered = ANSWERED.replace("13.50", "13.5")
+
+    def read(said: str, sure: float) -> Decomposed | None:
+        return asyncio.run(_learned(tmp_path, said, sure)[0].read(WEEK, 8))
+
+    found = read(answered, READ * 1.1)
+    assert found is not None
+    assert asyncio.run(comes_to(found.steps)) == "648"
+    assert read(answered, READ * 0.9) is None
+    assert read(answered.replace(" = 24", ""), READ * 1.1) is None
+    assert read(answered.replace("{s1} * {s2} * 2", "{s1} until {s2} and"), READ * 1.1) is None
+    assert asyncio.run(Learned(ToolContext(root=tmp_path)).read(WEEK, 8)) is None
+    nowhere = replace(_learned(tmp_path, answered, 0.9)[0], context=ToolContext())
+    assert asyncio.run(nowhere.read(WEEK, 8)) is None
 
 
 def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
@@ -147,8 +253,8 @@ def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
         return _completion(HOURS)
 
     assert asyncio.run(Learned(ToolContext(root=tmp_path), steps=chat).decomposed(WEEK, 8))
-    shown = "staff: name, hours a week, pay an hour | name Mabel Orme"
-    assert [a.messages[1]["content"] for a in asked] == [WEEK, f"{shown}\n\nTask: {WEEK}"]
+    held = "staff: name, hours a week, pay an hour | name Mabel Orme"
+    assert [a.messages[1]["content"] for a in asked] == [WEEK, f"{held}\n\nTask: {WEEK}"]
 
 
 def _plans(*lines: str, sure: float = 0.3) -> Decomposed:
@@ -208,6 +314,7 @@ def _plan(
     whole: float = 0.2,
     failed: str = "",
     informed: str = "",
+    figures: str = "",
 ) -> tuple[Plan, list[str]]:
     """The plan of a small team, and which trained roles were asked.
 
@@ -229,12 +336,19 @@ def _plan(
 
         return chat
 
+    async def reckons(request: ChatRequest) -> Completion:
+        return _completion(figures, sure)
+
     async def never(request: ChatRequest) -> Completion:
         raise AssertionError(request)
 
     (root / "boats.csv").write_text("name,length_m\nOtter,11\nHeron,9\n")
     learned = Learned(
-        ToolContext(root=root), "table", says("querier", query, query_sure), says("decomposer", STEPS, sure)
+        ToolContext(root=root),
+        "table",
+        says("querier", query, query_sure),
+        says("decomposer", STEPS, sure),
+        reckons if figures else None,
     )
     planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, learned=learned)
     report = "It was not found." if failed else ""
@@ -258,6 +372,30 @@ def test_else_the_steps_of_the_model_are_the_plan(tmp_path: Path) -> None:
 def test_steps_that_no_agent_fits_or_that_are_not_sure_are_left_to_the_rules(tmp_path: Path) -> None:
     assert _plan(tmp_path, sure=SPLIT * 0.8)[0].author != "decomposer"
     assert _plan(tmp_path, fit=0.15)[0].author != "decomposer"
+
+
+def test_what_was_read_is_the_plan_and_asked_of_nobody(tmp_path: Path) -> None:
+    said = "length_m of the Otter = 11\n{s1} * 3"
+    found, asked = _plan(tmp_path, task="Three Otters?", sure=READ * 1.1, figures=said, whole=0.5)
+    assert [(step.text, step.found and step.found.answer) for step in found.subtasks] == [
+        ("length_m of the Otter", "11"),
+        ("{s1} * 3", None),
+    ]
+    assert (found.author, asked) == ("decomposer", ["querier"])
+    answered = read_ahead(found, 2)
+    assert [(key, tried["text"], tried["status"]) for key, tried in answered.items()] == [("p2.s1", "11", "ok")]
+    assert answered["p2.s1"]["evidence"][0][0] == "table:boats.csv"
+    assert Plan.from_json(found.as_json()) == found
+
+
+def test_an_answer_that_fails_a_check_is_left_to_the_agents() -> None:
+    found = Found("soon", "file:a.md:1", "The lease ends soon.")
+    plan = Plan((Subtask("s1", "When does it end?", "lookup", (), "date", found),), "instant")
+    assert read_ahead(plan, 0) == {}
+    late = Plan(
+        (Subtask("s1", "a", "lookup"), Subtask("s2", "b of {s1}", "lookup", ("s1",), "text", found)), "model"
+    )
+    assert read_ahead(late, 0) == {}
 
 
 def test_steps_on_which_two_readings_agree_need_not_be_sure(tmp_path: Path) -> None:

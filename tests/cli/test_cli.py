@@ -264,6 +264,7 @@ def test_agents_tools_models_and_router_are_shown(cli: Any) -> None:
         "reader",
         "querier",
         "decomposer",
+        "reckoner",
         "judge",
         "memory",
     }

@@ -170,8 +170,10 @@ def _plan(event: dict[str, Any]) -> None:
     out.print(f"[bold]{'New plan' if event['again'] else 'Plan'}[/bold] ({AUTHORS[plan['author']]})")
     for subtask in plan["subtasks"]:
         needs = f" [dim]after {', '.join(subtask['needs'])}[/dim]" if subtask["needs"] else ""
+        found = subtask.get("found")
+        done = f" = {escape(found['answer'])} [dim]{escape(found['source'])}[/dim]" if found else ""
         out.print(
-            f"  {subtask['id']} [cyan]{escape(subtask['capability'])}[/cyan] {escape(subtask['text'])}{needs}"
+            f"  {subtask['id']} [cyan]{escape(subtask['capability'])}[/cyan] {escape(subtask['text'])}{needs}{done}"
         )
 
 

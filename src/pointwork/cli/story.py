@@ -215,7 +215,7 @@ def _rounds(found: Row, tries: Sequence[Attempt], events: dict[str, list[Event]]
             plan = result["plan"]
         else:  # written by a version that kept only the last plan
             plan = {"author": "", "problems": [], "subtasks": []}
-        parts = [Part(r["id"], r["text"], r["capability"], tuple(r["needs"])) for r in plan["subtasks"]]
+        parts = [Part(r["id"], _with_found(r), r["capability"], tuple(r["needs"])) for r in plan["subtasks"]]
         by_id = {part.id: part for part in parts}
         for attempt in tries:
             key, _, _ = attempt.name.partition("#")
@@ -234,6 +234,12 @@ def _rounds(found: Row, tries: Sequence[Attempt], events: dict[str, list[Event]]
             Round(number, plan["author"], tuple(plan["problems"]), parts, given.get("task", ""), start, end, made)
         )
     return rounds
+
+
+def _with_found(subtask: Row) -> str:
+    """What to do, and the answer if planning brought it."""
+    found: Row | None = subtask.get("found")
+    return subtask["text"] if found is None else f"{subtask['text']} = {found['answer']} ({found['source']})"
 
 
 def _asked_of(found: Row, key: str) -> str:

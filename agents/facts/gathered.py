@@ -1,0 +1,149 @@
+"""What is shown around a task: rows, settings, sentences and columns, each a line with its source."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pointwork.agents.facts.figures import in_one_form
+from pointwork.agents.facts.rows import Row, rows_of
+from pointwork.agents.facts.settings import SUFFIXES, sections_about
+from pointwork.agents.quoting import sentences_about
+from pointwork.agents.readings.sentences import Sentence
+from pointwork.agents.tabling import ranked, readable_tables
+from pointwork.errors import ToolError
+from pointwork.text import tokenize
+from pointwork.tools import ToolContext
+from pointwork.tools.catalog import TableInfo
+
+# Rows that a task names, rows that those refer to, rows that sentences name; sections; sentences that fit the task,
+# and more that fit it together with what the rows name. A decomposer is trained on what these make of the files.
+ROWS, FOLLOWED, TOLD, SECTIONS, SENTENCES, MORE = 4, 2, 2, 2, 5, 2
+# Characters of a row, words of a sentence, columns of a table.
+LENGTH, WORDS, COLUMNS = 240, 28, 12
+
+# Sentences that fit worse speak of something else.
+FITS = 0.3
+
+# Names in rows that sentences are looked for with: of so many rows, so many, so long.
+_NAMING, _NAMES, _NAME = 3, 6, 30
+
+_HEADING = re.compile(r"\s*(?:#|\[[^\]]*\]\s*$)")
+# A sentence in which no number and no name stands holds no value.
+_HOLDS = re.compile(
+    r"\d|(?<=\w )[A-Z]|"
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|quarter|hundred|third)\b"
+)
+_SUPERLATIVE = re.compile(
+    r"\b(?:most|least|fewest|first|last|best|worst|newest|oldest|"
+    r"(?!rest|test|guest|west|nest|request|chest|forest|interest|honest)\w{2,}est)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of what the files say.
+
+    Attributes:
+        source: as evidence names it; empty: names of columns, which say nothing yet.
+        text: dates, times and numbers in one form.
+    """
+
+    source: str
+    text: str
+
+
+def shown(facts: Sequence[Fact]) -> str:
+    """As a model reads them."""
+    return "\n".join(fact.text for fact in facts)
+
+
+async def facts_around(task: str, context: ToolContext) -> list[Fact]:
+    """What the files say around a task; nothing without files.
+
+    Args:
+        task: the user's words.
+        context: of the run's tools; its folder is searched.
+    """
+    root = context.root
+    if root is None:
+        return []
+    tables = await readable_tables(context)
+    try:
+        every = await asyncio.to_thread(rows_of, root.resolve(), tables)
+    except ToolError:  # a file is just being written
+        return []
+
+    def named() -> list[Row]:
+        found = every.named(task, ROWS)
+        return [*found, *every.followed(found, FOLLOWED)]
+
+    rows = await asyncio.to_thread(named)
+    sections = await asyncio.to_thread(sections_about, root.resolve(), task, SECTIONS)
+    prose = _told(await sentences_about(task, context, 3 * SENTENCES))[:SENTENCES]
+    if names := _names(rows, task):
+        further = _told(await sentences_about(f"{task} {', '.join(names)}", context, SENTENCES))
+        prose += [fact for fact in further if fact not in prose][:MORE]
+    settings = [Fact(section.source, _cut(section.told)) for section in sections]
+    text = "\n".join([*(fact.text for fact in prose[:SENTENCES]), *(fact.text for fact in settings)])
+    rows += [row for row in every.told_of(text, TOLD + len(rows)) if row not in rows][:TOLD]
+    lines = [Fact(row.table.evidence, _cut(row.told)) for row in rows]
+    found = [*dict.fromkeys(lines), *settings, *_whole(prose)]
+    return [*(Fact(fact.source, in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
+
+
+def _told(found: Sequence[Sentence]) -> list[Fact]:
+    """Sentences that may hold a value, each behind its heading; rows and settings are shown as such."""
+    kept = [
+        sentence
+        for sentence in found
+        if sentence.score >= FITS
+        and not _HEADING.match(sentence.text)
+        and not sentence.told.lstrip().startswith("|")
+        and not sentence.passage.path.lower().endswith(SUFFIXES)
+        and _HOLDS.search(sentence.told)
+    ]
+    return list(dict.fromkeys(Fact(sentence.source, _line(sentence)) for sentence in kept))
+
+
+def _line(sentence: Sentence) -> str:
+    heading = re.sub(r"^#+\s*", "", sentence.passage.heading.strip())
+    words = sentence.told.split()
+    text = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
+    return f"{heading[:40]}: {text}" if heading else text
+
+
+def _names(rows: Sequence[Row], task: str) -> list[str]:
+    """Names in rows that the task does not speak of."""
+    asked = set(tokenize(task))
+    texts = [
+        cell
+        for row in rows[:_NAMING]
+        for column, cell in zip(row.table.own, row.cells, strict=True)
+        if column.kind == "text" and 0 < len(cell) < _NAME
+    ]
+    return [text for text in texts if text.lower() != text and not set(tokenize(text)) <= asked][:_NAMES]
+
+
+def _cut(line: str) -> str:
+    name, _, rest = line.partition(": ")
+    return f"{name}: {rest[:LENGTH]}"
+
+
+def _whole(prose: Sequence[Fact]) -> list[Fact]:
+    """Without sentences that stand in another."""
+    bare = [fact.text.split(": ", 1)[-1] for fact in prose]
+    return [
+        fact
+        for fact, own in zip(prose, bare, strict=True)
+        if not any(own in other.text for other in prose if other is not fact)
+    ]
+
+
+def _columns(task: str, tables: Sequence[TableInfo], rows: Sequence[Row]) -> list[Fact]:
+    """The columns of a table or two of which no row is shown: the best of something is found by a query."""
+    known = {row.table.name for row in rows}
+    most = 2 if not rows or _SUPERLATIVE.search(task) else 1
+    others = [table for _, table in ranked(task, tables) if table.name not in known][:most]
+    return [Fact("", f"{t.name}: {', '.join(column.name for column in t.own[:COLUMNS])}") for t in others]

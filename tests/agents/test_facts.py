@@ -1,0 +1,149 @@
+"""What the files say around a task, as the planner of steps is shown it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pointwork.agents.facts import rows as table_rows
+from pointwork.agents.facts.figures import in_one_form
+from pointwork.agents.facts.gathered import LENGTH, ROWS, SENTENCES, Fact, facts_around, shown
+from pointwork.agents.facts.settings import sections, sections_about
+from pointwork.tools import ToolContext
+
+STAFF = "name,hours a week,pay an hour\nMabel Orme,24,13.50\nJonah Pike,10,12.00\nAda Birk,31,15.00\n"
+ROUNDS = "round,driver,leaves\nCoast,Mabel Orme,06:10\nMoor,Jonah Pike,07:25\n"
+RULES = """# Rules
+
+## Care
+
+The autoclave is serviced every eighteen months, last on 3 May 2025. It stands in the cellar.
+
+## Guests
+
+Nobody may bring a dog. The keys to the alarm are with Ada Birk.
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "staff.csv").write_text(STAFF)
+    (tmp_path / "rules.md").write_text(RULES)
+    return tmp_path
+
+
+def facts(task: str, root: Path | None) -> list[Fact]:
+    return asyncio.run(facts_around(task, ToolContext(root=root)))
+
+
+def lines(task: str, root: Path | None) -> list[str]:
+    return shown(facts(task, root)).splitlines()
+
+
+def test_a_row_that_is_named_is_shown_with_its_columns(root: Path) -> None:
+    first = facts("What does Mabel earn in a full week?", root)[0]
+    assert first == Fact("table:staff.csv", "staff: name Mabel Orme; hours a week 24; pay an hour 13.5")
+
+
+def test_sentences_stand_behind_their_heading_with_figures_in_one_form(root: Path) -> None:
+    found = facts("When is the autoclave due for its service?", root)
+    said = next(fact for fact in found if "autoclave" in fact.text)
+    serviced = "The autoclave is serviced every 18 months, last on 2025-05-03."
+    assert said.text == f"Care: {serviced} It stands in the cellar."
+    assert said.source.startswith("file:rules.md")
+    assert not [line for line in lines("When is the autoclave due?", root) if "dog" in line or "#" in line]
+
+
+def test_what_a_named_row_refers_to_is_shown_too(root: Path) -> None:
+    (root / "rounds.csv").write_text(ROUNDS)
+    assert "staff: name Mabel Orme; hours a week 24; pay an hour 13.5" in lines("Who drives to the Coast?", root)
+
+
+def test_a_row_of_whom_a_sentence_names_is_shown(root: Path) -> None:
+    found = lines("How many hours has who keeps the keys to the alarm?", root)
+    assert [line for line in found if "name Ada Birk; hours" in line]
+
+
+def test_a_rare_word_tells_more_than_a_frequent_one(root: Path) -> None:
+    hired = "".join(f"bike {n},bike hired\n" for n in range(30))
+    (root / "hires.csv").write_text(f"bike,state\n{hired}Curlew,in\n")
+    assert lines("Where is the bike Curlew?", root)[0] == "hires: bike Curlew; state in"
+
+
+def test_rows_of_an_empty_cell_leave_it_out(root: Path) -> None:
+    (root / "staff.csv").write_text(STAFF + "Niall Crewe,,9\n")
+    assert lines("What about Niall?", root)[0] == "staff: name Niall Crewe; pay an hour 9"
+
+
+def test_columns_stand_where_a_query_is_needed(root: Path) -> None:
+    (root / "boats.csv").write_text("boat,crew\nTeal,3\n")
+    assert {"boats: boat, crew", "staff: name, hours a week, pay an hour"} <= set(lines("Who earns most?", root))
+    assert facts("Who earns most?", root)[-1].source == ""
+    assert len([fact for fact in facts("What does Mabel earn?", root) if not fact.source]) == 1
+
+
+def test_a_large_table_is_for_queries(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_rows, "MAX_ROWS", 2)
+    assert not [line for line in lines("What does Mabel earn?", root) if "13.5" in line]
+    assert "staff: name, hours a week, pay an hour" in lines("What does Mabel earn?", root)
+
+
+def test_rows_are_read_again_once_a_file_has_changed(root: Path) -> None:
+    assert "pay an hour 13.5" in lines("What does Mabel earn?", root)[0]
+    (root / "staff.csv").write_text(STAFF.replace("13.50", "14.25"))
+    assert "pay an hour 14.25" in lines("What does Mabel earn?", root)[0]
+
+
+def test_settings_stand_by_sections_with_their_comments(root: Path) -> None:
+    (root / "vans.toml").write_text(
+        "# vans\n[vans.Clover]\nmot_expires = 2026-06-19\nload = 600 # kg\n\n[alarm]\ncode = 'x'\n"
+    )
+    found = facts("Will Clover still have an MOT in July?", root)
+    assert Fact("file:vans.toml:2-5", "vans.Clover: mot_expires 2026-06-19; load 600 (kg)") in found
+    assert not [fact for fact in found if "code" in fact.text]
+
+
+def test_settings_in_yaml_and_of_many_keys() -> None:
+    text = "shop:\n  opens: 09:30\n" + "".join(f"  k{n}: {n}\n" for n in range(12))
+    found = list(sections("conf/shop.yaml", text))
+    assert [(one.name, len(one.pairs)) for one in found] == [("shop", 10), ("shop", 3)]
+    assert found[0].pairs[0] == ("opens", "09:30")
+
+
+def test_a_settings_file_that_is_no_text_says_nothing(root: Path) -> None:
+    (root / "bad.ini").write_bytes(b"[alarm]\ncode = \x00\xff\x00\n")
+    assert sections_about(root, "What is the code of the alarm?", 2) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [
+        ("the 29th of August 2026", "2026-08-29"),
+        ("August 29, 2026 at 5.45 pm", "2026-08-29 at 17:45"),
+        ("12 am and 12 noon", "00:00 and 12 noon"),
+        ("14:00:00", "14:00"),
+        ("31 June 2026", "31 June 2026"),
+        ("17 pm", "17 pm"),
+        ("no one asks for forty-five", "no one asks for 45"),
+        ("one hundred and two", "102"),
+    ],
+)
+def test_figures_have_one_form(written: str, form: str) -> None:
+    assert in_one_form(written) == form
+
+
+def test_where_nothing_is_to_be_read_there_is_nothing(tmp_path: Path) -> None:
+    assert facts("What does Mabel earn?", None) == []
+    assert facts("What does Mabel earn?", tmp_path) == []
+
+
+def test_it_does_not_grow_with_the_files(tmp_path: Path) -> None:
+    for number in range(20):
+        head = ",".join(["name", *(f"c{place}" for place in range(60))])
+        (tmp_path / f"t{number}.csv").write_text(f"{head}\n" + f"boiler{',100' * 60}\n" * 30)
+    boiler = "The boiler " + "is very old and " * 60
+    (tmp_path / "page.md").write_text("\n\n".join(f"{boiler} no {number}." for number in range(40)))
+    found = lines("How old is the boiler?", tmp_path)
+    assert 0 < len([line for line in found if "name boiler" in line]) <= ROWS
+    assert len([line for line in found if "The boiler" in line]) <= SENTENCES
+    assert max(map(len, found)) <= LENGTH + 20
