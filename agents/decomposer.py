@@ -28,8 +28,9 @@ DECOMPOSER, RECKONER = "decomposer", "reckoner"
 
 STEPS_TOKENS = 160
 
-READ = 0.02
-"""Steps whose answers were read in the files are the plan where the whole text is so likely."""
+READ, READ_ONE = 0.02, 0.2
+"""Steps whose answers were read in the files are the plan where the whole text is so likely; a single one, which
+agents that look things up would be asked outright, where it is likelier."""
 
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w’'-]+", re.MULTILINE)
 _DAY = re.compile(r"\b\d{4}-\d{2}-(?P<day>\d{2})\b")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.decomposer import DECOMPOSER, READ, RECKONER, Decomposed, decompose, readings
+from pointwork.agents.decomposer import DECOMPOSER, READ, READ_ONE, RECKONER, Decomposed, decompose, readings
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
@@ -12,6 +12,7 @@ from pointwork.agents.querier import QUERIER, write_query
 from pointwork.agents.reader import once
 from pointwork.agents.reading_ahead import comes_to
 from pointwork.agents.services import Services
+from pointwork.agents.splitter import answer_type_of
 from pointwork.agents.surroundings import surroundings
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
@@ -72,8 +73,13 @@ class Learned:
         if self.figures is None or not facts:
             return None
         found = await decompose(task, self.figures, most, facts=facts)
-        taken = found is not None and found.read and found.sure >= READ and await comes_to(found.steps) is not None
-        return found if taken else None
+        least = READ if found is not None and len(found.steps) > 1 else READ_ONE
+        if found is None or not found.read or found.sure < least:
+            return None
+        answer = await comes_to(found.steps)
+        # "will it go in?" is not answered by how long it is
+        fits = answer is not None and (answer_type_of(task) != "yes-no" or answer in ("yes", "no"))
+        return found if fits else None
 
 
 def learned_of(

@@ -137,10 +137,13 @@ class Planner:
         text = without_shape(task)
         if await self.learned.queried(text) >= QUERIED:
             return Plan((Subtask("s1", text, self.learned.table, (), answer_type_of(task)),), "instant")
+        plain = len(parts) == 1 and len(asked_words(text)) <= PLAIN
+        if plain and sure >= OUTRIGHT:
+            return None
         if found := await self.learned.read(task, self.settings.max_subtasks):
             steps, _ = await self._with_capabilities(found.steps)
             return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
-        if len(parts) == 1 and len(asked_words(text)) <= PLAIN:
+        if plain:
             return None
         return await self._decomposed(task, SPLIT, sure + BETTER)
 

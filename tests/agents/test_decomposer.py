@@ -498,10 +498,13 @@ def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: S
     (tmp_path / "prices.csv").write_text(PRICES)
     with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
         result = team.run(PRICED)
-        told = [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
-    shipped = packaged("decomposer")
-    assert shipped is not None
-    assert {row["model_version"] for row in told} == {shipped.version}
+        told = [row for row in store.rows(select(steps)) if row["role"] in ("decomposer", "reckoner")]
+    shipped = {role: packaged(role) for role in ("decomposer", "reckoner")}
+    assert told
+    for row in told:
+        own = shipped[str(row["role"])]
+        assert own is not None
+        assert row["model_version"] == own.version
     assert (result.plan.author, result.text) == ("decomposer", "90")
 
 

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import decompose
+from pointwork.agents.decomposer import decompose, parted, where
+from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.plan import read_plan
 from pointwork.agents.prompts import UNANSWERED, UNSAID
 from pointwork.errors import PlanError, UsageError
@@ -164,3 +166,29 @@ def test_the_last_of_ten_folders_is_never_taught() -> None:
         str(number) for start in (90, 190) for number in range(start, start + 10)
     ]
     assert sum(map(len, taught)) == 185
+
+
+def test_of_figures_what_was_read_and_what_is_calculated_counts() -> None:
+    taught, held_out = tasks("reckoner", limit=400)
+    assert not {t.example.messages[1]["content"] for t in taught} & {
+        t.example.messages[1]["content"] for t in held_out
+    }
+    task = next(t for t in held_out if "{s1} * {s2}" in t.example.messages[2]["content"])
+    said = str(task.example.messages[2]["content"])
+    assert task.right(said.replace(" of the", " of"))
+    assert not task.right(said.replace("{s1} * {s2}", "{s1} - {s2}"))
+    assert not task.right(re.sub(r" = \S+", " = 0.123", said, count=1))
+
+
+def test_values_stand_in_what_is_shown() -> None:
+    files = Path(decomposing.__file__).parent.glob("task_steps_facts*.jsonl")
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) > 4_000
+    nowhere: list[str] = []
+    values = 0
+    for row in rows:
+        facts = [Fact("file:x", line) for line in row["around"].splitlines()]
+        lines, answers = parted(row["steps"])
+        values += len(answers)
+        nowhere += [f"{row['task']}: {a}" for n, a in answers.items() if where(a, lines[n - 1], facts) is None]
+    assert len(nowhere) < 0.03 * values, nowhere

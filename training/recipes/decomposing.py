@@ -10,6 +10,10 @@ TASKS = "task_steps.jsonl"
 # Tasks over files, with what ``agents.surroundings`` found in these: their words alone do not say the steps.
 AROUND = "task_steps_around.jsonl"
 
+# The same with what ``agents.facts`` shows of them: a step whose answer stands there has it behind it; ``answer`` is
+# the task's. Beside these, every so manieth of the others.
+FACTS, EVERY = "task_steps_facts.jsonl", 8
+
 # How often those are shown; and of the others every so manieth beside what has nothing to do with it.
 TIMES, BESIDE = 2, 3
 
@@ -22,6 +26,12 @@ def beside(rows: Sequence[dict[str, Any]], around: Sequence[dict[str, Any]]) -> 
         other = around[number % len(around)]["around"] if around and number // 7 % BESIDE == 0 else ""
         found.append({**row, "around": other} if other else row)
     return found
+
+
+def read(said: str) -> tuple[list[str], list[str]]:
+    """Of what was written, the answers that were read, and the steps that only calculate."""
+    lines, answers = decomposer.parted([line.strip() for line in said.strip().splitlines() if line.strip()])
+    return list(answers.values()), [line for line in lines if decomposer.calculates(line)]
 
 
 def shape(said: str) -> list[tuple[tuple[str, ...], bool]]:

@@ -28,7 +28,7 @@ from pointwork.tools import expressions
 from pointwork.training.recipes import decomposing, gsm8k, pages, querying
 from pointwork.training.samples import Example
 
-Role = Literal["planner", "worker-small", "reader", "querier", "decomposer"]
+Role = Literal["planner", "worker-small", "reader", "querier", "decomposer", "reckoner"]
 
 # Problems of GSM8K with at most so many calculations; a small model learns nothing from longer ones.
 OPERATIONS = 3
@@ -60,7 +60,7 @@ def tasks(
     Args:
         role: ``planner`` writes plans, ``worker-small`` turns word problems into a call of the calculator,
             ``reader`` answers questions with words of a page, ``querier`` writes a query that answers a question to
-            tables, ``decomposer`` the steps that lead to an answer.
+            tables, ``decomposer`` the steps that lead to an answer, ``reckoner`` with answers too.
         data: folder with ``gsm8k/train.jsonl``, for ``worker-small``; None: our own problems only.
         seed: of their order.
         most: problems of GSM8K, the shortest.
@@ -83,6 +83,11 @@ def tasks(
         random.Random(seed).shuffle(read)
         kept = [_steps(row) for row in [*plain, *around] if _tenth(row["task"])]
         return read[:limit], kept[:limit]
+    if role == "reckoner":
+        facts, plain = _rows(decomposing.FACTS), _rows(decomposing.TASKS)[:: decomposing.EVERY]
+        read = [_figures(row) for row in [*facts, *plain] if not _tenth(row["task"])]
+        random.Random(seed).shuffle(read)
+        return read[:limit], [_figures(row) for row in facts if _tenth(row["task"])][:limit]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -144,6 +149,15 @@ def _steps(row: dict[str, Any]) -> Task:
     shape = decomposing.shape(said)
     return Task(
         Example(tuple(dict(m) for m in messages), "decomposer"), lambda answer: decomposing.shape(answer) == shape
+    )
+
+
+def _figures(row: dict[str, Any]) -> Task:
+    said = "\n".join(row["steps"])
+    messages = [*decomposer_prompt(row["task"], row.get("around", "")), Message(role="assistant", content=said)]
+    read = decomposing.read(said)
+    return Task(
+        Example(tuple(dict(m) for m in messages), "reckoner"), lambda answer: decomposing.read(answer) == read
     )
 
 

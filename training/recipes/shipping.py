@@ -19,6 +19,7 @@ _DATA = {
     "reader": "training/recipes/reading_comprehension.jsonl, reading_entries.jsonl: texts and questions of our own",
     "querier": "training/recipes/table_questions.jsonl: tables, questions and queries of our own making",
     "decomposer": "training/recipes/task_steps.jsonl, task_steps_around.jsonl: tasks and steps of our own making",
+    "reckoner": "training/recipes/task_steps_facts.jsonl, task_steps.jsonl: tasks and steps of our own making",
 }
 
 
