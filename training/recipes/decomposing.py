@@ -10,8 +10,8 @@ TASKS = "task_steps.jsonl"
 # Tasks over files, with what ``agents.surroundings`` found in these: their words alone do not say the steps.
 AROUND = "task_steps_around.jsonl"
 
-# The same with what ``agents.facts`` shows of them: a step whose answer stands there has it behind it, and ``answer``
-# is the task's. Beside these, every so manieth of the others.
+# The same with what ``agents.facts`` shows of them: a step whose answer stands there has it behind it.
+# ``answer`` is the task's. Beside these, every so manieth of the others.
 FACTS, EVERY = "task_steps_facts.jsonl", 8
 
 # How often those are shown; and of the others every so manieth beside what has nothing to do with it.
