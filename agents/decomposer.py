@@ -151,7 +151,7 @@ def parted(written: Sequence[str]) -> tuple[list[str], dict[int, str]]:
 def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:
     """The line that an answer stands in, of several the one that shares most with the step; None: in none."""
     stands = re.compile(rf"(?<![\w.:,-]){re.escape(answer)}(?!\w|[.:,-]\d)")
-    # 13.5 is written of 13.50, and 1200 of 1,200
+    # of 1,200 the model writes 1200
     holding = [fact for fact in facts if fact.source and stands.search(_NUMBER.sub(_plainly, fact.text))]
     words = set(tokenize(step))
     best = max(holding, key=lambda fact: len(words & set(tokenize(fact.text))), default=None)

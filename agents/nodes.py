@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from pointwork.agents import sharing
 from pointwork.agents.advising import learn_skill
+from pointwork.agents.calling import ToolCaller, Work
 from pointwork.agents.followup import Turn, earlier_turns, leans_back, standalone
 from pointwork.agents.hiring import job_for, needed
 from pointwork.agents.job import Attempt
@@ -22,7 +23,7 @@ from pointwork.agents.outcome import build_result, failed_steps, workspace
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.planner import Planner
 from pointwork.agents.prompts import Worked
-from pointwork.agents.reading_ahead import read_ahead
+from pointwork.agents.reading_ahead import read_ahead, read_through
 from pointwork.agents.remembering import ROLE, RunReader, recalled
 from pointwork.agents.replay import Replay, earlier_decision
 from pointwork.agents.services import ArmSpec, Services
@@ -112,7 +113,9 @@ class Nodes:
         services.store.flush()
         _emit("plan", run_id=run_id, plan=plan.as_json(), again=again, task=state["task"], asked=asked)
         results = read_ahead(plan, number)
-        take_in(services.store, run_id, (source for tried in results.values() for source, _ in tried["evidence"]))
+        opened = ToolCaller(services.store, Work(run_id, f"p{number}", account), context)
+        if not await read_through(results, opened):
+            results = {}
         return {
             "run_id": run_id,
             "plan": plan.as_json(),

@@ -229,10 +229,7 @@ class Planner:
     async def _with_capabilities(
         self, parts: Sequence[Subtask], failed: Failed = frozenset()
     ) -> tuple[list[Subtask], float]:
-        """The parts with the capability that fits each best, and how well the worst of them fits.
-
-        What is answered already needs no agent.
-        """
+        """The parts with the capability that fits each best, and how well the worst of them fits."""
         found: list[Subtask] = []
         sure = 1.0
         for part in parts:
@@ -240,7 +237,7 @@ class Planner:
             tried = {name for text, name in failed if text == part.text}
             left = {name: score for name, score in scores.items() if name not in tried} or scores
             best = max(left, key=lambda name: left[name])
-            sure = sure if part.found else min(sure, left[best])
+            sure = min(sure, left[best])
             found.append(replace(part, capability=best))
         return found, sure
 

@@ -13,19 +13,24 @@ from sqlalchemy import select
 
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import READ, Decomposed, calculates, covered, decompose, readings, where
+from pointwork.agents.calling import ToolCaller, Work
+from pointwork.agents.decomposer import READ, READ_ONE, Decomposed, calculates, covered, decompose, readings, where
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Found, Plan, Subtask
-from pointwork.agents.planner import AGAIN, BETTER, LIKELY, QUERIED, SPLIT, Planner
+from pointwork.agents.planner import AGAIN, BETTER, LIKELY, OUTRIGHT, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
-from pointwork.agents.reading_ahead import comes_to, read_ahead
+from pointwork.agents.reading_ahead import comes_to, read_ahead, read_through
+from pointwork.agents.result import Result
+from pointwork.agents.tainting import taint_of
+from pointwork.budgets import Budget
 from pointwork.errors import ProviderError
+from pointwork.ledger import Ledger
 from pointwork.models import ChatRequest, Completion, weights
 from pointwork.models.adapters import packaged
 from pointwork.settings import PlannerSettings, Settings
 from pointwork.store import Store
-from pointwork.store.tables import steps
+from pointwork.store.tables import steps, tool_calls
 from pointwork.tools import ToolContext
 
 TASK = "The man who keeps the bees has a boat. How long is it in feet, please? Just the number."
@@ -42,13 +47,12 @@ def _decomposed(
     task: str = TASK,
     most: int = 8,
     finish: Any = "stop",
-    sure: float = 0.9,
     around: Sequence[Fact] = (),
 ) -> Decomposed | None:
     async def chat(request: ChatRequest) -> Completion:
         assert request.messages == decomposer_prompt(task, shown(around))
         assert request.messages[0]["content"] == DECOMPOSER
-        return _completion(said, sure=sure, finish=finish)
+        return _completion(said, finish=finish)
 
     return asyncio.run(decompose(task, chat, most, facts=around))
 
@@ -164,8 +168,10 @@ def test_an_answer_that_stands_nowhere_is_asked_for() -> None:
     assert not found.read
 
 
-def test_without_files_nothing_can_be_read() -> None:
-    assert _decomposed("pay of Mabel = 24", task=WEEK) is None or not _decomposed("pay = 24", task=WEEK).read  # pyright: ignore[reportOptionalMemberAccess]
+def test_without_files_nothing_is_read() -> None:
+    found = _decomposed("pay of Mabel = 24\n{s1} * 2", task="Mabel has 24 an hour. What are 2 hours?")
+    assert found is not None
+    assert (found.lines[0], found.steps[0].found, found.read) == ("pay of Mabel = 24", None, False)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +248,22 @@ def test_steps_are_read_where_all_of_them_are_answered_and_likely(tmp_path: Path
     assert asyncio.run(Learned(ToolContext(root=tmp_path)).read(WEEK, 8)) is None
     nowhere = replace(_learned(tmp_path, answered, 0.9)[0], context=ToolContext())
     assert asyncio.run(nowhere.read(WEEK, 8)) is None
+
+
+def test_a_single_step_must_be_likelier(tmp_path: Path) -> None:
+    def read(sure: float) -> Decomposed | None:
+        return asyncio.run(_learned(tmp_path, "pay an hour of Mabel = 13.5", sure)[0].read(WEEK, 8))
+
+    assert read(READ_ONE * 1.1) is not None
+    assert read(READ_ONE * 0.9) is None
+
+
+def test_how_long_it_is_does_not_say_whether_it_fits(tmp_path: Path) -> None:
+    def read(said: str) -> Decomposed | None:
+        return asyncio.run(_learned(tmp_path, said, 0.9)[0].read("Is Mabel here for at most 30 hours?", 8))
+
+    assert read("hours a week of Mabel = 24\nis {s1} at most 30") is not None
+    assert read("hours a week of Mabel = 24") is None
 
 
 def test_what_the_files_hold_is_shown_before_the_task(tmp_path: Path) -> None:
@@ -462,6 +484,13 @@ def test_what_one_agent_clearly_does_is_asked_of_no_model(tmp_path: Path) -> Non
     assert (len(found.subtasks), found.author, asked) == (1, "instant", [])
 
 
+def test_a_question_of_few_words_is_read_where_no_agent_fits_it(tmp_path: Path) -> None:
+    said = "length_m of the Otter = 11\n{s1} * 3"
+    for whole, author in ((OUTRIGHT - 0.1, "decomposer"), (OUTRIGHT + 0.1, "instant")):
+        found, _ = _plan(tmp_path, task="Three Otters, please?", sure=0.9, fit=whole, whole=whole, figures=said)
+        assert found.author == author
+
+
 def test_a_question_of_few_words_has_no_steps(tmp_path: Path) -> None:
     assert _plan(tmp_path, task="Who painted the north gate?", whole=0.5)[1] == ["querier"]
     assert _plan(tmp_path, task="Who painted the north gate of the yard in spring?")[1] == ["querier", "decomposer"]
@@ -493,19 +522,56 @@ PRICES = "item,price_eur,stock\nvarnish,18,4\nrope,4,30\npaint,11,6\n"
 PRICED = "Nobody told me what varnish costs. I want five of it. How much is that?"
 
 
-def test_the_decomposer_of_the_package_plans_for_a_team(tmp_path: Path, store: Store) -> None:
+def test_the_decomposer_of_the_package_plans_for_a_team(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(self: Learned, task: str, most: int) -> None:
+        return None
+
+    weights.ensure()
+    monkeypatch.setattr(Learned, "read", nothing)  # the reckoner would be asked first
+    (tmp_path / "prices.csv").write_text(PRICES)
+    with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
+        result = team.run(PRICED)
+        told = [row for row in store.rows(select(steps)) if row["role"] == "decomposer"]
+    shipped = packaged("decomposer")
+    assert shipped is not None
+    assert {row["model_version"] for row in told} == {shipped.version}
+    assert (result.plan.author, result.text) == ("decomposer", "90")
+
+
+def test_the_reckoner_of_the_package_reads_while_it_plans(tmp_path: Path, store: Store) -> None:
     weights.ensure()
     (tmp_path / "prices.csv").write_text(PRICES)
     with Team(builtin_agents(), Settings(), store=store, root=tmp_path) as team:
         result = team.run(PRICED)
-        told = [row for row in store.rows(select(steps)) if row["role"] in ("decomposer", "reckoner")]
-    shipped = {role: packaged(role) for role in ("decomposer", "reckoner")}
-    assert told
-    for row in told:
-        own = shipped[str(row["role"])]
-        assert own is not None
-        assert row["model_version"] == own.version
-    assert (result.plan.author, result.text) == ("decomposer", "90")
+        told = [row for row in store.rows(select(steps)) if row["kind"] == "model"]
+    shipped = packaged("reckoner")
+    assert shipped is not None
+    assert [(row["role"], row["model_version"]) for row in told] == [("reckoner", shipped.version)]
+    line = "prices: item varnish; price_eur 18; stock 4"
+    assert result.text == "90"
+    assert result.plan.subtasks[0].found == Found("18", "table:prices.csv", line)
+    assert ("table:prices.csv", line) in [(piece.source, piece.text) for piece in result.evidence]
+    assert [decided.subtask for decided in result.decisions] == ["p0.s2"]  # nobody was chosen for what was read
+    assert Result.from_json(result.as_json()) == result
+    # who reads a file while planning has seen what it holds, here and in the process that goes on
+    assert [row["tool"] for row in store.rows(select(tool_calls))] == ["read_file", "calculate"]
+    assert taint_of(store, result.run_id).private == ["read_file"]
+
+
+def test_files_that_can_not_be_opened_answer_nothing(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "notes.md").write_text("Mabel has 24 an hour.\n")
+    ledger = Ledger(store)
+    found = Found("24", "file:notes.md:1", "Mabel has 24 an hour.")
+    table = Found("24", "table:shop.db#staff", "staff: pay 24")
+    for number, (one, limit, so) in enumerate(((found, 1, True), (found, 0, False), (table, 1, True))):
+        run = f"r{number}"
+        account = ledger.open(run, Budget(tool_calls=limit), new=True)
+        caller = ToolCaller(store, Work(run, "p0", account), ToolContext(root=tmp_path))
+        plan = Plan((Subtask("s1", "pay of Mabel", "lookup", (), "text", one),), "instant")
+        assert asyncio.run(read_through(read_ahead(plan, 0), caller)) is so
+        assert bool(taint_of(store, run).private) is so
 
 
 def test_without_adapters_the_rules_plan(tmp_path: Path, store: Store) -> None:

@@ -373,6 +373,19 @@ def test_the_real_model_answers_from_real_files(tmp_path: Path) -> None:
     assert ask("How many units of cheese are there in total?")["decisions"]
 
 
+@pytest.mark.model
+def test_what_was_read_while_planning_is_shown_in_the_plan(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prices.csv").write_text("item,price_eur,stock\nvarnish,18,4\nrope,4,30\npaint,11,6\n")
+    monkeypatch.setenv("POINTWORK_STORE", f"sqlite:///{tmp_path / 'x.db'}")
+    task = "Nobody told me what varnish costs. I want five of it. How much is that?"
+    said = cli("run", task, "--root", str(tmp_path))
+    assert " = 18 table:prices.csv" in " ".join(said.out.split())
+    run = said.out.split()[-1]
+    assert " = 18 (table:prices.csv)" in " ".join(cli("runs", "show", run).out.split())
+
+
 AGENTS = '''
 from pathlib import Path
 

@@ -85,9 +85,9 @@ def tasks(
         return read[:limit], kept[:limit]
     if role == "reckoner":
         facts, plain = _rows(decomposing.FACTS), _rows(decomposing.TASKS)[:: decomposing.EVERY]
-        read = [_figures(row) for row in [*facts, *plain] if not _tenth(row["task"])]
+        read = [_steps(row, role, decomposing.read) for row in [*facts, *plain] if not _tenth(row["task"])]
         random.Random(seed).shuffle(read)
-        return read[:limit], [_figures(row) for row in facts if _tenth(row["task"])][:limit]
+        return read[:limit], [_steps(row, role, decomposing.read) for row in facts if _tenth(row["task"])][:limit]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -143,22 +143,14 @@ def _query(world: querying.World, asked: querying.Asked) -> Task:
     return Task(Example(tuple(dict(m) for m in messages), "querier"), right, asked.tables)
 
 
-def _steps(row: dict[str, Any]) -> Task:
+def _steps(
+    row: dict[str, Any], role: str = "decomposer", counts: Callable[[str], object] = decomposing.shape
+) -> Task:
+    """A task with its steps; right is what comes to the same by what ``counts`` of it."""
     said = "\n".join(row["steps"])
     messages = [*decomposer_prompt(row["task"], row.get("around", "")), Message(role="assistant", content=said)]
-    shape = decomposing.shape(said)
-    return Task(
-        Example(tuple(dict(m) for m in messages), "decomposer"), lambda answer: decomposing.shape(answer) == shape
-    )
-
-
-def _figures(row: dict[str, Any]) -> Task:
-    said = "\n".join(row["steps"])
-    messages = [*decomposer_prompt(row["task"], row.get("around", "")), Message(role="assistant", content=said)]
-    read = decomposing.read(said)
-    return Task(
-        Example(tuple(dict(m) for m in messages), "reckoner"), lambda answer: decomposing.read(answer) == read
-    )
+    gold = counts(said)
+    return Task(Example(tuple(dict(m) for m in messages), role), lambda answer: counts(answer) == gold)
 
 
 def accuracy(held_out: Sequence[Task], answer: Callable[[Sequence[Sequence[Message]]], Sequence[str]]) -> float:
