@@ -1,7 +1,6 @@
 """Answers that planning a task brought already: they pass the checks of any other, and no agent is asked."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from pointwork.agents.calling import ToolCaller
 from pointwork.agents.job import Attempt
@@ -85,10 +84,11 @@ async def read_through(answered: Mapping[str, Try], caller: ToolCaller) -> bool:
     sources = [source for tried in answered.values() for source, _ in tried["evidence"]]
     for path in dict.fromkeys(map(_path, sources)):
         try:
-            with suppress(ToolError):  # a database is no text; that it was opened counts
-                await caller.call(builtin_tools()["read_file"], {"path": path})
+            await caller.call(builtin_tools()["read_file"], {"path": path})
         except (BudgetExceeded, ToolDenied):
             return False
+        except ToolError:  # a database is no text; that it was opened counts
+            continue
     return True
 
 

@@ -562,16 +562,19 @@ def test_the_reckoner_of_the_package_reads_while_it_plans(tmp_path: Path, store:
 
 def test_files_that_can_not_be_opened_answer_nothing(tmp_path: Path, store: Store) -> None:
     (tmp_path / "notes.md").write_text("Mabel has 24 an hour.\n")
+    (tmp_path / ".env").write_text("pay 24\n")
     ledger = Ledger(store)
     found = Found("24", "file:notes.md:1", "Mabel has 24 an hour.")
     table = Found("24", "table:shop.db#staff", "staff: pay 24")
-    for number, (one, limit, so) in enumerate(((found, 1, True), (found, 0, False), (table, 1, True))):
+    keys = Found("24", "file:.env:1", "pay 24")  # a file that no tool may read
+    cases = (found, 1, True), (found, 0, False), (table, 1, True), (keys, 1, False)
+    for number, (one, limit, so) in enumerate(cases):
         run = f"r{number}"
         account = ledger.open(run, Budget(tool_calls=limit), new=True)
         caller = ToolCaller(store, Work(run, "p0", account), ToolContext(root=tmp_path))
         plan = Plan((Subtask("s1", "pay of Mabel", "lookup", (), "text", one),), "instant")
         assert asyncio.run(read_through(read_ahead(plan, 0), caller)) is so
-        assert bool(taint_of(store, run).private) is so
+        assert bool(taint_of(store, run).private) or not so
 
 
 def test_without_adapters_the_rules_plan(tmp_path: Path, store: Store) -> None:
