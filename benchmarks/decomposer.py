@@ -1,12 +1,15 @@
 """The package's decomposer on tasks by authors whom it never saw: steps of the right shape, and which are plans.
 
-    python benchmarks/decomposer.py [--around] [--tasks 200] [--seed 0]
+    python benchmarks/decomposer.py [--around | --facts] [--tasks 200] [--seed 0]
 
 ``training/recipes/task_steps_unseen.jsonl`` has 860 tasks with the steps as two authors wrote them, who saw
 neither code nor the other tasks; nothing is trained on them. ``--around``: the first of 480 tasks over the files
 of eight places, 60 of each, that nothing is trained on either (``task_steps_around_unseen.jsonl``), with what the
 files hold around them and, beside it, without. Right is a plan with as many steps, each taking the
 same answers and a calculation where theirs is one, whatever its words. Baseline: one step, the task as it is.
+
+``--facts``: the reckoner on the same 480 tasks (``task_steps_facts_unseen.jsonl``), shown what the files say
+value by value: for how many all that has to be looked up was read, and what that comes to is right.
 """
 
 import argparse
@@ -20,9 +23,12 @@ from typing import Any
 
 from rich.progress import track
 
-from pointwork.agents.decomposer import DECOMPOSER, STEPS_TOKENS, decompose
+from pointwork.agents.decomposer import DECOMPOSER, READ, READ_ONE, RECKONER, STEPS_TOKENS, decompose
+from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.planner import SPLIT
 from pointwork.agents.prompts import decomposer_prompt
+from pointwork.agents.reading_ahead import comes_to
+from pointwork.bench import checkers
 from pointwork.bench.report import wilson
 from pointwork.models import ChatRequest, Completion
 from pointwork.models.adapters import packaged
@@ -63,18 +69,58 @@ async def measure(rows: list[dict[str, Any]]) -> None:
         print(f"| {size or 'all'} | {count} | {share} | {told[size, 'sure']} | {told[size, 'sure, right']} |")
 
 
+async def measure_reckoner(rows: list[dict[str, Any]]) -> None:
+    """Ask for steps with answers, and print whether what they come to is right, by the number of steps."""
+    client = open_client("local:", adapter=packaged(RECKONER))
+    told: Counter[tuple[int, str]] = Counter()
+    for row in track(rows, description="tasks", transient=True):
+        facts = [Fact("file:notes", line) for line in str(row["around"]).splitlines()]
+        plan = await decompose(str(row["task"]), client.chat, MOST, facts=facts)
+        answer = await comes_to(plan.steps) if plan is not None and plan.read else None
+        right = answer is not None and _checker(row).right(answer)
+        taken = answer is not None and plan is not None and plan.sure >= (READ if len(plan.steps) > 1 else READ_ONE)
+        size = len(row["steps"])
+        for name, so in (("all", True), ("read", answer is not None), ("right", right), ("taken", taken)):
+            told[size, name] += so
+            told[0, name] += so
+        told[size, "taken, right"] += taken and right
+        told[0, "taken, right"] += taken and right
+    await client.aclose()
+    print("| steps | tasks | read | of them right | 95 % of all | taken by the planner | of them right |")
+    print("|---|---|---|---|---|---|---|")
+    for size in sorted({size for size, _ in told if size}) + [0]:
+        count, right = told[size, "all"], told[size, "right"]
+        low, high = wilson(right, count)
+        taken = f"{told[size, 'taken']} | {told[size, 'taken, right']}"
+        print(f"| {size or 'all'} | {count} | {told[size, 'read']} | {right} | {low:.0%}-{high:.0%} | {taken} |")
+
+
+def _checker(row: dict[str, Any]) -> checkers.Checker:
+    try:
+        answer: str | float = float(row["answer"])
+    except ValueError:
+        answer = str(row["answer"])
+    return checkers.from_row({"task": row["task"], "answer": answer})
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=200, help="so many, drawn at random; with --around the first")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--around", action="store_true", help="tasks over files, with and without what is in these")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--around", action="store_true", help="tasks over files, with and without what is in these")
+    form.add_argument("--facts", action="store_true", help="the reckoner: what its steps come to")
     given = parser.parse_args()
-    file = RECIPES / ("task_steps_around_unseen.jsonl" if given.around else "task_steps_unseen.jsonl")
+    of = "around_" if given.around else "facts_" if given.facts else ""
+    file = RECIPES / f"task_steps_{of}unseen.jsonl"
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    if not given.around:
+    if not of or given.facts:
         random.Random(given.seed).shuffle(rows)
     rows = rows[: given.tasks]
+    if given.facts:
+        asyncio.run(measure_reckoner(rows))
+        return
     asyncio.run(measure(rows))
     if given.around:
         print("\nwithout what the files hold:\n")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointwork.agents.facts import rows as table_rows
+from pointwork.agents.facts import settings
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import LENGTH, ROWS, SENTENCES, Fact, facts_around, shown
 from pointwork.agents.facts.settings import sections, sections_about
@@ -169,6 +170,14 @@ def test_settings_in_yaml_and_of_many_keys() -> None:
     found = list(sections("conf/shop.yaml", text))
     assert [(one.name, len(one.pairs)) for one in found] == [("shop", 10), ("shop", 3)]
     assert found[0].pairs[0] == ("opens", "09:30")
+
+
+def test_a_settings_file_that_is_large_holds_data(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "house.toml").write_text("[alarm]\narmed_at = '18:20'\n")
+    monkeypatch.setattr(settings, "MAX_BYTES", 30)
+    assert sections_about(root, "When is the alarm armed?", 2)
+    monkeypatch.setattr(settings, "MAX_BYTES", 20)
+    assert sections_about(root, "When is the alarm armed?", 2) == []
 
 
 def test_a_settings_file_that_is_no_text_says_nothing(root: Path) -> None:

@@ -62,6 +62,7 @@ def test_a_run_gives_a_structured_result_and_progress(connect: Any) -> None:
             numbers = [done for done, _, _ in heard]
             assert numbers == sorted(set(numbers))
             assert all(total is None or done < total for done, total, _ in heard)
+            assert heard[-1][1] == 7  # the run, the plan, two messages of either step, and the end
             # the run is a resource, also by template
             kept = json.loads((await client.read_resource(f"run://{value['run_id']}")).contents[0].text)
             assert (kept["text"], kept["task"]) == ("6.0", teams.SUM)
