@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pointwork.agents import knowing
 from pointwork.agents.job import Attempt, Job, try_call
+from pointwork.agents.opening import open_files
 from pointwork.agents.programming import write_program
 from pointwork.agents.prompts import (
     FROM_CONTEXT,
@@ -72,6 +73,7 @@ async def work(job: Job) -> Attempt:
     reader = job.read if prepared.pages and job.sure <= 0 else None
     if job.small and prepared.call is None and prepared.fit < FITTING and not job.facts and reader is None:
         raise AgentError(f"agent {job.agent.name!r}: nothing that was found fits the question")
+    await open_files([source for source, _ in (*prepared.context, *prepared.told, *prepared.pages)], job.call_tool)
     attempt.evidence = list(prepared.context if prepared.call is None else prepared.told)
     # a loop may look further than what was prepared
     own = prepared.tools is None or (job.mode == "agentic" and not prepared.tools)

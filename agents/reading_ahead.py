@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pointwork.agents.calling import ToolCaller
 from pointwork.agents.job import Attempt
+from pointwork.agents.opening import open_files
 from pointwork.agents.plan import Plan, Subtask, fill_references
 from pointwork.agents.preparing import prepare_calculator
 from pointwork.agents.state import Try
@@ -78,21 +79,10 @@ def read_ahead(plan: Plan, number: int) -> dict[str, Try]:
 
 
 async def read_through(answered: Mapping[str, Try], caller: ToolCaller) -> bool:
-    """Open the files that answers stand in by a tool, as an agent would have: so the run is known to have seen what
-    they hold, private or an outsider's. False: it may not, or can not pay for it.
-    """
+    """Open the files that answers stand in (``open_files``). False: it may not, or can not pay for it."""
     sources = [source for tried in answered.values() for source, _ in tried["evidence"]]
-    for path in dict.fromkeys(map(_path, sources)):
-        try:
-            await caller.call(builtin_tools()["read_file"], {"path": path})
-        except (BudgetExceeded, ToolDenied):
-            return False
-        except ToolError:  # a database is no text; that it was opened counts
-            continue
+    try:
+        await open_files(sources, caller.call)
+    except (BudgetExceeded, ToolDenied):
+        return False
     return True
-
-
-def _path(source: str) -> str:
-    """Of ``file:notes/a.md:3-5`` and ``table:shop.db#orders`` the file."""
-    kind, _, rest = source.partition(":")
-    return rest.rpartition(":")[0] if kind == "file" else rest.partition("#")[0]

@@ -269,8 +269,9 @@ def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
     files = next(agent for agent in builtin_agents() if agent.name == "files")
 
     def answer(question: str, *facts: tuple[str, str], small: bool = True) -> str:
-        async def call(*_: Any) -> Any:
-            raise AssertionError
+        async def call(called: Tool, arguments: dict[str, Any]) -> ToolResult:
+            assert (called.name, arguments) == ("read_file", {"path": "notes.md"})  # what is shown is opened
+            return ToolResult("", "")
 
         with _Small([Step('{"answer": "March 2023"}', times=None)]) as client:
             context = ToolContext(root=root)
@@ -292,8 +293,9 @@ def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
 def test_what_the_words_say_outright_is_taken_in_any_mode(root: Path, mode: Any) -> None:
     files = next(agent for agent in builtin_agents() if agent.name == "files")
 
-    async def call(*_: Any) -> Any:
-        raise AssertionError
+    async def call(called: Tool, arguments: dict[str, Any]) -> ToolResult:
+        assert (called.name, arguments) == ("read_file", {"path": "notes.md"})
+        return ToolResult("", "")
 
     with _Small([]) as client:  # no model is asked
         context = ToolContext(root=root)
