@@ -62,7 +62,7 @@ _BETWEEN = re.compile(
 )
 # Of who came, or how many boats were sold, between two dates, these are no more than a condition.
 _OF_OTHERS = re.compile(
-    r"(?:^|[.!?]\s)\W*(?:who|whom|whose|where|which\s+(?!of\b)[a-z]+|"
+    r"(?:^|[.!?]\s)\W*(?:(?:who|whom|whose|where)\b|which\s+(?!of\b)[a-z]+|"
     r"how\s+many\s+(?!(?:[\w-]+\s+){0,2}(?:day|night|week|fortnight|month|year|hour|minute|second)s?\b))",
     re.I,
 )
@@ -210,7 +210,9 @@ def _asked_period(text: str) -> str:
         r"\bhow\s+many\s+(?:whole\s+|full\s+|complete\s+)?(years|months|weeks|hours|minutes)\b", text, re.I
     )
     match = match or re.match(
-        r"\W*(?:the\s+)?(years|months|weeks|hours|minutes)\s+(?:between|from|since)\b", text, re.I
+        r"\W*(?:the\s+)?(?:(?:whole|full|complete)\s+)?(years|months|weeks|hours|minutes)\s+(?:between|from|since)\b",
+        text,
+        re.I,
     )
     match = match or re.search(r"\bin\s+(?:whole\s+|full\s+)?(years|months|weeks|hours|minutes)\b", text, re.I)
     return match[1].lower() if match else ""

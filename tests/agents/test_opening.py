@@ -30,7 +30,14 @@ def test_each_file_is_opened_once_whatever_is_cited_of_it() -> None:
             raise ToolError("binary")
         return ToolResult("", "")
 
-    cited = ["file:notes/a.md:3-5", "file:notes/a.md:9", "table:shop.db#orders", "file:sums.py", "memory:m1", "run:r"]
+    cited = [
+        "file:notes/a.md:3-5",
+        "file:notes/a.md:9",
+        "table:shop.db#orders",
+        "file:sums.py",
+        "memory:m1",
+        "run:r",
+    ]
     asyncio.run(open_files([*cited, "table:staff.csv"], call))
     assert opened == [("read_file", {"path": path}) for path in ("notes/a.md", "shop.db", "sums.py", "staff.csv")]
 

@@ -103,6 +103,8 @@ def test_a_rate_times_how_many(text: str, expression: str) -> None:
         ("abs(09:30 - 16:45)", "7 h 15 min"),
         ("abs(2024-03-05 - 2024-05-01)", "57 days"),
         ("weeks from 2024-03-05 to 2024-03-26", "3 weeks"),
+        ("full years from 1961-12-06 to 2026-07-01", "64 years"),
+        ("whole years from 1961-12-06 to 2026-07-01", "64 years"),
         ("14.30 + 1 hour 20 minutes", "15:50"),
         ("minutes from 08:20:00 to 09:18:00", "58 minutes"),
     ],
