@@ -63,6 +63,11 @@ class Decomposed:
             step.found or calculates(step.text) for step in self.steps
         )
 
+    @property
+    def likely(self) -> bool:
+        """Whether steps that are ``read`` may be the plan, as far as their text tells."""
+        return self.sure >= (READ if len(self.steps) > 1 else READ_ONE)
+
 
 _RECKONED = re.compile(
     r"\b(?:is|at|most|least|less|more|fewer|than|after|before|later|earlier|on|or|by|the|same|as|equal|not|from|to|in|"

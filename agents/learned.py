@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.decomposer import DECOMPOSER, READ, READ_ONE, RECKONER, Decomposed, decompose, readings
+from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
@@ -73,8 +73,7 @@ class Learned:
         if self.figures is None or not facts:
             return None
         found = await decompose(task, self.figures, most, facts=facts)
-        least = READ if found is not None and len(found.steps) > 1 else READ_ONE
-        if found is None or not found.read or found.sure < least:
+        if found is None or not found.read or not found.likely:
             return None
         answer = await comes_to(found.steps)
         # "will it go in?" is not answered by how long it is

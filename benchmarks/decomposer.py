@@ -23,7 +23,7 @@ from typing import Any
 
 from rich.progress import track
 
-from pointwork.agents.decomposer import DECOMPOSER, READ, READ_ONE, RECKONER, STEPS_TOKENS, decompose
+from pointwork.agents.decomposer import DECOMPOSER, RECKONER, STEPS_TOKENS, decompose
 from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.planner import SPLIT
 from pointwork.agents.prompts import decomposer_prompt
@@ -78,20 +78,19 @@ async def measure_reckoner(rows: list[dict[str, Any]]) -> None:
         plan = await decompose(str(row["task"]), client.chat, MOST, facts=facts)
         answer = await comes_to(plan.steps) if plan is not None and plan.read else None
         right = answer is not None and _checker(row).right(answer)
-        taken = answer is not None and plan is not None and plan.sure >= (READ if len(plan.steps) > 1 else READ_ONE)
+        taken = answer is not None and plan is not None and plan.likely
         size = len(row["steps"])
-        for name, so in (("all", True), ("read", answer is not None), ("right", right), ("taken", taken)):
+        counts = {"all": True, "read": answer is not None, "right": right, "taken": taken, "both": taken and right}
+        for name, so in counts.items():
             told[size, name] += so
             told[0, name] += so
-        told[size, "taken, right"] += taken and right
-        told[0, "taken, right"] += taken and right
     await client.aclose()
     print("| steps | tasks | read | of them right | 95 % of all | taken by the planner | of them right |")
     print("|---|---|---|---|---|---|---|")
     for size in sorted({size for size, _ in told if size}) + [0]:
         count, right = told[size, "all"], told[size, "right"]
         low, high = wilson(right, count)
-        taken = f"{told[size, 'taken']} | {told[size, 'taken, right']}"
+        taken = f"{told[size, 'taken']} | {told[size, 'both']}"
         print(f"| {size or 'all'} | {count} | {told[size, 'read']} | {right} | {low:.0%}-{high:.0%} | {taken} |")
 
 
@@ -115,7 +114,7 @@ def main() -> None:
     of = "around_" if given.around else "facts_" if given.facts else ""
     file = RECIPES / f"task_steps_{of}unseen.jsonl"
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    if not of or given.facts:
+    if not given.around:
         random.Random(given.seed).shuffle(rows)
     rows = rows[: given.tasks]
     if given.facts:

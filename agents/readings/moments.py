@@ -206,15 +206,10 @@ def _is_back(text: str) -> bool:
 
 
 def _asked_period(text: str) -> str:
-    match = re.search(
-        r"\bhow\s+many\s+(?:whole\s+|full\s+|complete\s+)?(years|months|weeks|hours|minutes)\b", text, re.I
-    )
-    match = match or re.match(
-        r"\W*(?:the\s+)?(?:(?:whole|full|complete)\s+)?(years|months|weeks|hours|minutes)\s+(?:between|from|since)\b",
-        text,
-        re.I,
-    )
-    match = match or re.search(r"\bin\s+(?:whole\s+|full\s+)?(years|months|weeks|hours|minutes)\b", text, re.I)
+    unit = r"(?:(?:whole|full|complete)\s+)?(years|months|weeks|hours|minutes)\b"
+    match = re.search(rf"\bhow\s+many\s+{unit}", text, re.I)
+    match = match or re.match(rf"\W*(?:the\s+)?{unit}\s+(?:between|from|since)\b", text, re.I)
+    match = match or re.search(rf"\bin\s+{unit}", text, re.I)
     return match[1].lower() if match else ""
 
 

@@ -270,7 +270,7 @@ def test_a_small_model_is_not_asked_about_what_does_not_fit(root: Path) -> None:
 
     def answer(question: str, *facts: tuple[str, str], small: bool = True) -> str:
         async def call(called: Tool, arguments: dict[str, Any]) -> ToolResult:
-            assert (called.name, arguments) == ("read_file", {"path": "notes.md"})  # what is shown is opened
+            assert (called.name, arguments["path"]) == ("read_file", "notes.md")  # what is shown is opened
             return ToolResult("", "")
 
         with _Small([Step('{"answer": "March 2023"}', times=None)]) as client:
@@ -294,7 +294,7 @@ def test_what_the_words_say_outright_is_taken_in_any_mode(root: Path, mode: Any)
     files = next(agent for agent in builtin_agents() if agent.name == "files")
 
     async def call(called: Tool, arguments: dict[str, Any]) -> ToolResult:
-        assert (called.name, arguments) == ("read_file", {"path": "notes.md"})
+        assert (called.name, arguments["path"]) == ("read_file", "notes.md")
         return ToolResult("", "")
 
     with _Small([]) as client:  # no model is asked
