@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pointwork.agents.facts.gathered import Fact, shown
+from pointwork.agents.facts.standing import where
 from pointwork.agents.job import Chat
-from pointwork.agents.plan import REFERENCE, Found, Subtask
+from pointwork.agents.plan import REFERENCE, Subtask, fill_references
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
 from pointwork.agents.splitter import answer_type_of, without_shape
@@ -136,9 +137,12 @@ async def decompose(
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
     lines[-1] = _unsigned(lines[-1], task)
     steps: list[Subtask] = []
+    known: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         needs = tuple(dict.fromkeys(REFERENCE.findall(line)))
-        found = where(answers[number], line, facts) if number in answers else None
+        found = where(answers[number], fill_references(line, known), facts) if number in answers else None
+        if found:
+            known[f"s{number}"] = found.answer
         steps.append(Subtask(f"s{number}", line, "", needs, answer_type_of(line), found))
     return Decomposed(tuple(steps), sure)
 
@@ -151,20 +155,6 @@ def parted(written: Sequence[str]) -> tuple[list[str], dict[int, str]]:
     found = {number: match for number, line in enumerate(written, 1) if (match := _ANSWER.fullmatch(line))}
     lines = [found[number]["step"] if number in found else line for number, line in enumerate(written, 1)]
     return lines, {number: match["answer"] for number, match in found.items()}
-
-
-def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:
-    """The line that an answer stands in, of several the one that shares most with the step; None: in none."""
-    stands = re.compile(rf"(?<![\w.:,-]){re.escape(answer)}(?!\w|[.:,-]\d)")
-    # of 1,200 the model writes 1200
-    holding = [fact for fact in facts if fact.source and stands.search(_NUMBER.sub(_plainly, fact.text))]
-    words = set(tokenize(step))
-    best = max(holding, key=lambda fact: len(words & set(tokenize(fact.text))), default=None)
-    return Found(answer, best.source, best.text) if best is not None else None
-
-
-def _plainly(match: re.Match[str]) -> str:
-    return match[0].replace(",", "")
 
 
 _GAP = re.compile(r"\{s\d+\} - \{s\d+\}")

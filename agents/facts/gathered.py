@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.rows import Row, rows_of
@@ -48,10 +48,14 @@ class Fact:
     Attributes:
         source: as evidence names it; empty: names of columns, which say nothing yet.
         text: dates, times and numbers in one form.
+        row: what it tells, if it is a row of a table.
+        others: the other rows of that table.
     """
 
     source: str
     text: str
+    row: Row | None = field(default=None, compare=False)
+    others: Sequence[Row] = field(default=(), compare=False)
 
 
 def shown(facts: Sequence[Fact]) -> str:
@@ -88,9 +92,9 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
     settings = [Fact(section.source, _cut(section.told)) for section in sections]
     text = "\n".join([*(fact.text for fact in prose[:SENTENCES]), *(fact.text for fact in settings)])
     rows += [row for row in every.told_of(text, TOLD + len(rows)) if row not in rows][:TOLD]
-    lines = [Fact(row.table.evidence, _cut(row.told)) for row in rows]
+    lines = [Fact(row.table.evidence, _cut(row.told), row, every.beside(row)) for row in rows]
     found = [*dict.fromkeys(lines), *settings, *_whole(prose)]
-    return [*(Fact(fact.source, in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
+    return [*(replace(fact, text=in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
 
 
 def _told(found: Sequence[Sentence]) -> list[Fact]:

@@ -72,6 +72,10 @@ class Rows:
     counts: Counter[str]
     holding: dict[str, list[Row]]
 
+    def beside(self, row: Row) -> tuple[Row, ...]:
+        """The other rows of a row's table."""
+        return tuple(one for one in self.rows if one.table is row.table and one is not row)
+
     def named(self, task: str, most: int) -> list[Row]:
         """The rows that share most with a task, rare words more than frequent ones, best first."""
         asked = frozenset(tokenize(task))

@@ -14,8 +14,9 @@ from sqlalchemy import select
 from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calling import ToolCaller, Work
-from pointwork.agents.decomposer import READ, READ_ONE, Decomposed, calculates, covered, decompose, readings, where
+from pointwork.agents.decomposer import READ, READ_ONE, Decomposed, calculates, covered, decompose, readings
 from pointwork.agents.facts.gathered import Fact, shown
+from pointwork.agents.facts.standing import where
 from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Found, Plan, Subtask
 from pointwork.agents.planner import AGAIN, BETTER, LIKELY, OUTRIGHT, QUERIED, SPLIT, Planner

@@ -10,6 +10,7 @@ from pointwork.agents.facts import settings
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import LENGTH, ROWS, SENTENCES, Fact, facts_around, shown
 from pointwork.agents.facts.settings import sections, sections_about
+from pointwork.agents.facts.standing import where
 from pointwork.tools import ToolContext
 
 STAFF = "name,hours a week,pay an hour\nMabel Orme,24,13.50\nJonah Pike,10,12.00\nAda Birk,31,15.00\n"
@@ -217,3 +218,40 @@ def test_it_does_not_grow_with_the_files(tmp_path: Path) -> None:
     assert 0 < len([line for line in found if "name boiler" in line]) <= ROWS
     assert len([line for line in found if "The boiler" in line]) <= SENTENCES
     assert max(map(len, found)) <= LENGTH + 20
+
+
+TRIPS = "trip,boat,route,takings\nT1,Heron,Island,202.40\nT2,Heron,Estuary,18.00\nT3,Otter,Island,73.60\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "stands"),
+    [
+        ("takings of the Island route", "202.4", False),  # those of all its trips are meant
+        ("takings of the Heron on the Island route", "202.4", True),
+        ("takings of T1", "202.4", True),
+        ("boat of T1", "Heron", True),
+        ("route of the Heron", "Island", False),
+        ("takings", "202.4", True),  # of none in particular, and only one is shown
+    ],
+)
+def test_the_value_of_one_row_is_not_that_of_many(root: Path, step: str, answer: str, stands: bool) -> None:
+    (root / "trips.csv").write_text(TRIPS)
+    first = next(fact for fact in facts("What did trip T1 take in?", root) if "T1" in fact.text)
+    found = where(answer, step, [first])
+    assert (found is not None) is stands
+    assert found is None or found.text == first.text
+
+
+def test_rows_that_say_the_same_are_no_doubt(root: Path) -> None:
+    (root / "trips.csv").write_text(TRIPS.replace("73.60", "202.40"))
+    first = next(fact for fact in facts("What did trip T1 take in?", root) if "T1" in fact.text)
+    assert where("202.4", "takings of the Island route", [first]) is not None
+
+
+def test_a_sentence_about_another_thing_is_not_the_line(root: Path) -> None:
+    (root / "machines.csv").write_text("machine,serviced every (months)\nsaw,9\nlathe,12\n")
+    found = facts("When is the saw due for its service? How is it with the autoclave?", root)
+    sentence = next(fact for fact in found if "autoclave" in fact.text)
+    assert where("18", "months between services of the autoclave", found) is not None
+    assert where("18", "months between which the saw is serviced", found) is None
+    assert where("18", "months between which the saw is serviced", [sentence]) is not None

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pointwork.agents.builtin import builtin_agents
-from pointwork.agents.decomposer import decompose, parted, where
+from pointwork.agents.decomposer import decompose, parted
 from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.facts.standing import where
 from pointwork.agents.plan import read_plan
 from pointwork.agents.prompts import UNANSWERED, UNSAID
 from pointwork.errors import PlanError, UsageError
