@@ -11,6 +11,7 @@ from pointwork.agents.parsing.parser import TABLES as PARSED
 from pointwork.agents.parsing.parser import Parsed, parsed
 from pointwork.agents.quoting import sentences_about
 from pointwork.agents.readings import Reading, bridging, choosing, measured, moments, tables
+from pointwork.agents.readings.stated import stated
 from pointwork.agents.readings.wanting import asking, wanted
 from pointwork.agents.spec import asked_words
 from pointwork.errors import ToolError
@@ -66,6 +67,12 @@ async def read_tables(text: str, context: ToolContext) -> list[Reading]:
     known = await readable_tables(context)
     if (either := await _between(text, context, known)) is not None:
         return [either]
+    try:
+        said = await asyncio.to_thread(stated, text, known, partial(texts_of, root))
+    except ToolError:  # a file is just being written
+        said = None
+    if said is not None:
+        return [said]
     found = await _by_words(text, root, known)
     if not known or wanted(asking(text)).kind == "yes-no":
         return found
