@@ -484,7 +484,8 @@ def test_how_much_more_is_an_amount_and_a_price_has_no_unit() -> None:
 
 def test_what_was_not_read_is_asked_of_who_fits_it(tmp_path: Path) -> None:
     said = "length_m of the Otter = 11\nWhat is the price of a metre?\n{s1} * {s2}"
-    found, asked = _plan(tmp_path, task="What is the Otter worth?", sure=READ * 1.1, figures=said, fit=0.25)
+    worth = "What is the Otter worth, at the price that the yard asks for a metre?"
+    found, asked = _plan(tmp_path, task=worth, sure=READ * 1.1, figures=said, fit=0.25)
     assert [(step.capability, step.found is not None) for step in found.subtasks] == [
         ("lookup", True),
         ("lookup", False),
@@ -492,7 +493,7 @@ def test_what_was_not_read_is_asked_of_who_fits_it(tmp_path: Path) -> None:
     ]
     assert list(read_ahead(found, 1)) == ["p1.s1"]
     assert (found.author, asked) == ("decomposer", ["querier"])
-    found, asked = _plan(tmp_path, task="What is the Otter worth?", sure=READ * 1.1, figures=said, fit=0.15)
+    found, asked = _plan(tmp_path, task=worth, sure=READ * 1.1, figures=said, fit=0.15)
     assert (found.author != "decomposer", asked) == (True, ["querier", "decomposer"])
 
 
