@@ -8,6 +8,8 @@ from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.plan import Found
 from pointwork.text import tokenize
 
+# "date of the open day": neither 10:00 nor 25 is one.
+_DATE, _DAY = re.compile(r"(?:the )?date\b", re.IGNORECASE), re.compile(r"\b\d{4}\b|[^\W\d]{3}")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
 
@@ -16,12 +18,15 @@ def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:
 
     Of several lines it is the one that shares most with the step. Where a step names what many rows have, one row's
     value is not its answer; and a sentence's is not where another line speaks of all that and of more of the step.
+    A step for a date is answered by one.
 
     Args:
         answer: as it was written behind the step.
         step: with the answers before it in their places.
         facts: all that was shown.
     """
+    if _DATE.match(step) and not _DAY.search(answer):
+        return None
     words = frozenset(tokenize(step))
     shared = {fact: words & set(tokenize(fact.text)) for fact in facts if fact.source}
     holding = [fact for fact in shared if _stands(answer, fact.text)]

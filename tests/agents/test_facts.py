@@ -255,3 +255,21 @@ def test_a_sentence_about_another_thing_is_not_the_line(root: Path) -> None:
     assert where("18", "months between services of the autoclave", found) is not None
     assert where("18", "months between which the saw is serviced", found) is None
     assert where("18", "months between which the saw is serviced", [sentence]) is not None
+
+
+def test_a_date_is_asked_for_and_no_time_is_read() -> None:
+    told = [
+        Fact(
+            "file:a.md:1",
+            "Open day: On 2026-06-13 the doors open at 10:00. The 14 June is for members, 25 of them.",
+        )
+    ]
+    for answer, step, stands in (
+        ("2026-06-13", "date of the open day", True),
+        ("14 June", "Date for the members", True),
+        ("10:00", "date of the open day", False),
+        ("25", "the date for the members", False),
+        ("10:00", "time the doors open", True),
+        ("25", "number of members at that date", True),
+    ):
+        assert (where(answer, step, told) is not None) is stands, answer
