@@ -76,7 +76,7 @@ class Learned:
         if found is None or not found.likely:
             return None
         if not found.read:
-            return found if len(found.steps) > 1 else None
+            return found if any(step.found for step in found.steps) else None
         answer = await comes_to(found.steps)
         # "will it go in?" is not answered by how long it is
         fits = answer is not None and (answer_type_of(task) != "yes-no" or answer in ("yes", "no"))

@@ -194,6 +194,8 @@ def _extreme(match: re.Match[str], query: _Query) -> _Asked | None:
     by, where = query.column(match["by"]), query.where(match["conditions"])
     if column is None or by is None or column == by or where is None or not _ordered(by):
         return None
+    if is_key(query.info, by):  # who has the most orders has not the highest number of one
+        return None
     table, measure = quote_name(query.info.name), quote_name(by.name)
     best = f"SELECT {'max' if match['most'] else 'min'}({measure}) FROM {table}{where}"  # noqa: S608
     also = f"{where} AND" if where else " WHERE"

@@ -248,6 +248,7 @@ def test_steps_are_read_where_all_of_them_are_answered_and_likely(tmp_path: Path
     assert some is not None
     assert [step.text for step in some.open] == ["hours a week of Mabel Orme"]
     assert read(answered.replace(" = 24", ""), READ * 0.9) is None
+    assert read(HOURS, READ * 1.1) is None  # nothing was read: that is for who writes steps alone
     assert asyncio.run(Learned(ToolContext(root=tmp_path)).read(WEEK, 8)) is None
     nowhere = replace(_learned(tmp_path, answered, 0.9)[0], context=ToolContext())
     assert asyncio.run(nowhere.read(WEEK, 8)) is None
