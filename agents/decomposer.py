@@ -58,18 +58,15 @@ class Decomposed:
         return [step.text for step in self.steps]
 
     @property
-    def open(self) -> tuple[Subtask, ...]:
-        """The steps to be asked of agents: no calculations, and without an answer that was read in the files."""
-        return tuple(step for step in self.steps if not step.found and not calculates(step.text))
-
-    @property
     def read(self) -> bool:
         """Whether all that has to be looked up was read in the files: what is left is calculation."""
-        return any(step.found for step in self.steps) and not self.open
+        return any(step.found for step in self.steps) and all(
+            step.found or calculates(step.text) for step in self.steps
+        )
 
     @property
     def likely(self) -> bool:
-        """Whether steps that were written beside the facts may be the plan, as far as their text tells."""
+        """Whether steps that are ``read`` may be the plan, as far as their text tells."""
         return self.sure >= (READ if len(self.steps) > 1 else READ_ONE)
 
 

@@ -64,7 +64,7 @@ class Learned:
         return readings(plain, await decompose(task, self.steps, most, around) if around else None)
 
     async def read(self, task: str, most: int) -> Decomposed | None:
-        """Steps of which answers were read in the files, all or, of several, some; None: not likely.
+        """Steps whose answers were all read in the files, but for what is calculated with them; None: not likely.
 
         Raises:
             BudgetExceeded: it can not be paid.
@@ -73,10 +73,8 @@ class Learned:
         if self.figures is None or not facts:
             return None
         found = await decompose(task, self.figures, most, facts=facts)
-        if found is None or not found.likely:
+        if found is None or not found.read or not found.likely:
             return None
-        if not found.read:
-            return found if any(step.found for step in found.steps) else None
         answer = await comes_to(found.steps)
         # "will it go in?" is not answered by how long it is
         fits = answer is not None and (answer_type_of(task) != "yes-no" or answer in ("yes", "no"))

@@ -142,9 +142,7 @@ class Planner:
             return None
         if found := await self.learned.read(task, self.settings.max_subtasks):
             steps, _ = await self._with_capabilities(found.steps)
-            _, weakest = await self._with_capabilities(found.open)
-            if weakest >= ANOTHER:
-                return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
+            return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
         if plain:
             return None
         return await self._decomposed(task, SPLIT, sure + BETTER)

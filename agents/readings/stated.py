@@ -31,7 +31,7 @@ _EXTREME = re.compile(
     rf"(?P<head>.+?) (?:with|that has|which has) the (?:(?P<most>{_MOST})|{_LEAST}) (?P<by>.+?){_ROWS}{_WHERE}",
     re.I,
 )
-_SUMS = {"total": "sum", "sum": "sum", "average": "avg", "mean": "avg"}
+_SUMS = {"total": "fsum", "sum": "fsum", "average": "favg", "mean": "favg"}  # without rounding on the way
 _COMPUTED = re.compile(
     rf"(?:(?P<sum>{'|'.join(_SUMS)})|(?P<most>{_MOST})|(?P<least>{_LEAST})) (?:of (?:the )?)?"
     rf"(?P<column>.+?){_ROWS}{_WHERE}",
