@@ -7,14 +7,14 @@ it sees there behind the steps: "last service of the boiler = 2025-11-10".
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.job import Chat
-from pointwork.agents.plan import REFERENCE, Subtask, fill_references
+from pointwork.agents.plan import REFERENCE, Found, Subtask, fill_references
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
 from pointwork.agents.splitter import answer_type_of, without_shape
@@ -134,17 +134,24 @@ async def decompose(
     if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task, around):
         return None
     sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
+    found = _found(lines, answers, facts)
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
     lines[-1] = _unsigned(lines[-1], task)
     steps: list[Subtask] = []
-    known: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         needs = tuple(dict.fromkeys(REFERENCE.findall(line)))
-        found = where(answers[number], fill_references(line, known), facts) if number in answers else None
-        if found:
-            known[f"s{number}"] = found.answer
-        steps.append(Subtask(f"s{number}", line, "", needs, answer_type_of(line), found))
+        steps.append(Subtask(f"s{number}", line, "", needs, answer_type_of(line), found.get(number)))
     return Decomposed(tuple(steps), sure)
+
+
+def _found(lines: Sequence[str], answers: Mapping[int, str], facts: Sequence[Fact]) -> dict[int, Found]:
+    """Of the answers that were written behind steps, those that stand in the facts."""
+    found: dict[int, Found] = {}
+    for number, answer in answers.items():
+        known = {f"s{earlier}": one.answer for earlier, one in found.items()}
+        if (one := where(answer, fill_references(lines[number - 1], known), facts)) is not None:
+            found[number] = one
+    return found
 
 
 _ANSWER = re.compile(r"(?P<step>.*\S) = (?P<answer>\S.*)")

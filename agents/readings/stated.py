@@ -11,6 +11,7 @@ from datetime import date
 
 from pointwork.agents.readings import Reading, measured
 from pointwork.agents.readings.linking import called, is_key, name_stems
+from pointwork.agents.readings.tables import MOST_CONDITIONS
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_info import holds_times
 from pointwork.tools.table_loading import quote_name
@@ -97,9 +98,9 @@ class _Query:
         things = (column for column in self.info.own if column.kind == "text" and self._whole(column) & _THINGS)
         return called(self.info) or next(things, None)
 
-    def chosen(self, said: str) -> bool:
+    def chosen(self, said: str | None) -> bool:
         """Whether words for the rows name some of them only, by a value: "the car" among vehicles."""
-        stems = set(name_stems(said))
+        stems = set(name_stems(said or ""))
         texts = (
             text for column in self.info.own if column.kind == "text" for text in self.texts(self.info, column)
         )
@@ -107,14 +108,18 @@ class _Query:
 
     def where(self, said: str | None) -> str | None:
         """A clause for conditions; None: they are not all of this table."""
-        if not said:
-            return ""
+        clauses = self._conditions(said, MOST_CONDITIONS) if said else []
+        return None if clauses is None else f" WHERE {' AND '.join(clauses)}" if clauses else ""
+
+    def _conditions(self, said: str, most: int) -> list[str] | None:
+        """At most so many: a value may have an "and" in it, so every place to cut is tried."""
         if (single := self._condition(said)) is not None:
-            return f" WHERE {single}"
-        for cut in re.finditer(r"(?:,| and)(?: whose)? ", said):
-            first, rest = self._condition(said[: cut.start()]), self.where(said[cut.end() :])
+            return [single]
+        for cut in re.finditer(r"(?:,| and)(?: whose)? ", said) if most > 1 else ():
+            first = self._condition(said[: cut.start()])
+            rest = self._conditions(said[cut.end() :], most - 1) if first is not None else None
             if first is not None and rest is not None:
-                return f" WHERE {first} AND {rest.removeprefix(' WHERE ')}"
+                return [first, *rest]
         return None
 
     def _condition(self, said: str) -> str | None:
@@ -170,11 +175,11 @@ def stated(question: str, tables: Sequence[TableInfo], texts: Texts) -> Reading 
     for pattern, ask in _FORMS:
         if (match := pattern.fullmatch(text)) is None:
             continue
-        found = [
-            (fit, one) for info in tables for fit, one in [ask(match, _Query(info, texts)) or (0.0, None)] if one
-        ]
-        best = [one for fit, one in found if fit == max(fit for fit, _ in found)]
+        queries = [_Query(info, texts) for info in tables]
+        asked = [ask(match, query) for query in queries if not query.chosen(match["rows"])]
+        found = [one for one in asked if one is not None]
         if found:
+            best = [reading for fit, reading in found if fit == max(fit for fit, _ in found)]
             return best[0] if len(best) == 1 else None
     return None
 
@@ -189,7 +194,7 @@ def _extreme(match: re.Match[str], query: _Query) -> _Asked | None:
         column, rows = query.column(head[1]) or (query.column(head[2]) if head[1] == "name" else None), head[2]
     if column is None and query.rows(match["head"]) >= 1:
         column, rows = query.names(), match["head"]
-    if rows and query.chosen(rows):
+    if query.chosen(rows):
         return None
     by, where = query.column(match["by"]), query.where(match["conditions"])
     if column is None or by is None or column == by or where is None or not _ordered(by):

@@ -192,6 +192,28 @@ def test_where_an_answer_stands(answer: str, step: str, source: str | None) -> N
     assert (found and found.source) == source
 
 
+@pytest.mark.parametrize(("extension", "read"), [("14", True), ("20", False)])
+def test_a_step_is_held_against_lines_with_the_answers_before_it(extension: str, read: bool) -> None:
+    told = [
+        Fact("table:boats.csv", "boats: name Heron; keeper Ada Birk; built 2019"),
+        Fact("file:staff.md:1", "Ada Birk is on extension 14."),
+        Fact("file:staff.md:2", "The hall has extension 20."),
+    ]
+    said = f"keeper of the Heron = Ada Birk\nextension of {{s1}} = {extension}"
+    plan = _decomposed(said, task="Which extension has the keeper of the Heron?", around=told)
+    assert plan is not None
+    assert plan.read is read
+
+
+def test_a_single_step_is_held_against_what_the_model_says_it_is() -> None:
+    told = [Fact("file:a.md:1", "Open day: 2026-06-13, doors open at 10:00.")]
+    for said, stands in (("date the doors open = 10:00", False), ("time the doors open = 10:00", True)):
+        plan = _decomposed(said, task="When's the open day?", around=told)
+        assert plan is not None
+        assert [step.text for step in plan.steps] == ["When's the open day?"]
+        assert plan.read is stands
+
+
 def test_thousands_may_be_written_without_their_mark() -> None:
     assert where("4310.60", "money", [Fact("file:a.md:1", "We had £4,310.60 in the bank.")]) is not None
 

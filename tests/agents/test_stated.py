@@ -82,6 +82,9 @@ def test_what_is_spelled_out_is_a_query(root: Path, question: str, said: str) ->
         "number of guests whose boat is Heron",  # each trip has several
         "number of weddings whose boat is Heron",
         "name of the raft with the highest length m",  # some of the boats
+        "number of Heron trips whose fee is 40",  # some of the trips
+        "highest length m of the canoe boats whose keeper is Ada Birk",
+        "total guests of the trips whose fee is 40" + " and fee is 40" * 60 + " and colour is red",
         "boat with the highest keeper",
         "trip with the highest price",
         "boat with the most trips",  # it is in most rows, and has not the highest number
