@@ -1,11 +1,14 @@
 """Questions in a table's own words, as queries."""
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pointwork.agents.readings.stated import stated
+from pointwork.agents.tabling import read_tables
+from pointwork.tools import ToolContext
 from pointwork.tools.catalog import catalog, texts_of
 from pointwork.tools.duck import open_database
 from pointwork.tools.tables import cell_text
@@ -64,6 +67,8 @@ def answer(question: str, root: Path) -> str | None:
         ("name of the boat whose kind is raft", "Otter"),
         ("keeper whose kind is canoe", "Ada Birk"),
         ("name whose keeper starts with Jonah", "Otter"),
+        ("on date of the trip with the highest fee", "2026-06-09"),
+        ("number of trips whose boat is Heron and fee is 40 and guests is 12", "1"),
         ("left of the trip whose on is 2026-06-09", "10:00:00"),
     ],
 )
@@ -83,6 +88,7 @@ def test_what_is_spelled_out_is_a_query(root: Path, question: str, said: str) ->
         "number of weddings whose boat is Heron",
         "name of the raft with the highest length m",  # some of the boats
         "number of Heron trips whose fee is 40",  # some of the trips
+        "number of trips whose boat is Heron and fee is 40 and guests is 12 and trip is T1",  # more than is counted on
         "highest length m of the canoe boats whose keeper is Ada Birk",
         "total guests of the trips whose fee is 40" + " and fee is 40" * 60 + " and colour is red",
         "boat with the highest keeper",
@@ -114,3 +120,14 @@ def test_the_most_orders_are_not_the_highest_number_of_one(root: Path) -> None:
 def test_a_quote_in_a_value_stays_one(root: Path) -> None:
     (root / "boats.csv").write_text(BOATS + "Cap'n,raft,3,O'Neill,no\n")
     assert answer("name of the boat whose keeper is O'Neill", root) == "Cap'n"
+
+
+def test_a_name_is_what_stands_outside_brackets(root: Path) -> None:
+    (root / "bills.csv").write_text("bill,fee (£),fee paid,payer\n71,40,0,Ada\n72,55,55,Ada\n73,60,0,Jonah\n")
+    assert answer("total fee of the bills whose payer is Ada", root) == "95"
+    assert answer("number of bills whose payer is Ada", root) == "2"  # which are numbered by a column "bill"
+
+
+def test_it_is_read_before_what_the_words_may_mean(root: Path) -> None:
+    read = asyncio.run(read_tables("total guests of the trips whose boat is Heron", ToolContext(root=root)))
+    assert [(one.tool, one.score) for one in read] == [("sql", 1.0)]
