@@ -88,7 +88,7 @@ def test_what_is_spelled_out_is_a_query(root: Path, question: str, said: str) ->
         "number of weddings whose boat is Heron",
         "name of the raft with the highest length m",  # some of the boats
         "number of Heron trips whose fee is 40",  # some of the trips
-        "number of trips whose boat is Heron and fee is 40 and guests is 12 and trip is T1",  # more than is counted on
+        "number of trips whose boat is Heron and fee is 40 and guests is 12 and trip is T1",  # too many
         "highest length m of the canoe boats whose keeper is Ada Birk",
         "total guests of the trips whose fee is 40" + " and fee is 40" * 60 + " and colour is red",
         "boat with the highest keeper",
