@@ -29,9 +29,8 @@ DECOMPOSER, RECKONER = "decomposer", "reckoner"
 
 STEPS_TOKENS = 160
 
-READ, READ_ONE = 0.02, 0.2
-"""Steps whose answers were read in the files are the plan where the whole text is so likely; a single one, which
-agents that look things up would be asked outright, where it is likelier."""
+DRAWN_AT = 0.7
+"""Temperature at which further texts are drawn (Wang et al., 2023, section 3.1)."""
 
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w’'-]+", re.MULTILINE)
 _DAY = re.compile(r"\b\d{4}-\d{2}-(?P<day>\d{2})\b")
@@ -63,11 +62,6 @@ class Decomposed:
         return any(step.found for step in self.steps) and all(
             step.found or calculates(step.text) for step in self.steps
         )
-
-    @property
-    def likely(self) -> bool:
-        """Whether steps that are ``read`` may be the plan, as far as their text tells."""
-        return self.sure >= (READ if len(self.steps) > 1 else READ_ONE)
 
 
 _RECKONED = re.compile(
@@ -110,7 +104,7 @@ def covered(found: Decomposed, task: str) -> float:
 
 
 async def decompose(
-    task: str, chat: Chat, most: int, around: str = "", facts: Sequence[Fact] = ()
+    task: str, chat: Chat, most: int, around: str = "", facts: Sequence[Fact] = (), drawing: int = 0
 ) -> Decomposed | None:
     """The steps of a task; None: what was written is no plan of it.
 
@@ -120,13 +114,17 @@ async def decompose(
         most: steps that a plan may have.
         around: what the files hold that may be needed (``surroundings``).
         facts: or else what they say, in which the answers of steps may stand.
+        drawing: 0 is the likeliest text; from 1 on it is drawn, and the number is the seed.
 
     Raises:
         BudgetExceeded: it can not be paid.
     """
     around = around or shown(facts)
+    request = ChatRequest(decomposer_prompt(task, around), max_tokens=STEPS_TOKENS, logprobs=True)
+    if drawing:
+        request = replace(request, temperature=DRAWN_AT, seed=drawing)
     try:
-        said = await chat(ChatRequest(decomposer_prompt(task, around), max_tokens=STEPS_TOKENS, logprobs=True))
+        said = await chat(request)
     except ProviderError:
         return None
     written = [line.strip() for line in said.text.strip().splitlines() if line.strip()]

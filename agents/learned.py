@@ -4,15 +4,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from pointwork.agents.agreeing import agreed
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
 from pointwork.agents.reader import once
-from pointwork.agents.reading_ahead import comes_to
 from pointwork.agents.services import Services
-from pointwork.agents.splitter import answer_type_of
 from pointwork.agents.surroundings import surroundings
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion
@@ -29,6 +28,7 @@ class Learned:
         query: to the model in the role ``querier``.
         steps: to the model in the role ``decomposer``.
         figures: to the model in the role ``reckoner``.
+        left: the share of the budget that is left.
     """
 
     context: ToolContext
@@ -36,6 +36,7 @@ class Learned:
     query: Chat | None = None
     steps: Chat | None = None
     figures: Chat | None = None
+    left: Callable[[], float] = lambda: 1.0
 
     async def queried(self, task: str) -> float:
         """How surely one query over the tables answers a task, 0 to 1.
@@ -64,7 +65,7 @@ class Learned:
         return readings(plain, await decompose(task, self.steps, most, around) if around else None)
 
     async def read(self, task: str, most: int) -> Decomposed | None:
-        """Steps whose answers were all read in the files, but for what is calculated with them; None: not likely.
+        """Steps whose answers were all read in the files, but for what is calculated with them; None: unsure.
 
         Raises:
             BudgetExceeded: it can not be paid.
@@ -72,13 +73,7 @@ class Learned:
         facts = await facts_around(task, self.context) if self.figures is not None else []
         if self.figures is None or not facts:
             return None
-        found = await decompose(task, self.figures, most, facts=facts)
-        if found is None or not found.read or not found.likely:
-            return None
-        answer = await comes_to(found.steps)
-        # "will it go in?" is not answered by how long it is
-        fits = answer is not None and (answer_type_of(task) != "yes-no" or answer in ("yes", "no"))
-        return found if fits else None
+        return await agreed(task, self.figures, most, facts, self.left)
 
 
 def learned_of(
@@ -94,12 +89,12 @@ def learned_of(
         ask: a model in a role.
     """
 
-    read = services.in_hand(run_id).read
+    hand = services.in_hand(run_id)
 
     def chat(role: str) -> Chat | None:
         # the agent of tables is given the same question again
-        return once(read, partial(ask, role)) if services.models.trained(role, run_id) else None
+        return once(hand.read, partial(ask, role)) if services.models.trained(role, run_id) else None
 
     tables = [agent for agent in services.agents.values() if agent.prepare is prepare_tables]
     able = next((name for agent in tables for name in agent.described_capabilities()), "")
-    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER), chat(RECKONER))
+    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER), chat(RECKONER), hand.account.share)

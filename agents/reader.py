@@ -71,10 +71,12 @@ def _formed(question: str, said: str) -> bool:
 
 
 def once(said: dict[str, Completion], ask: Chat) -> Chat:
-    """Ask nothing twice: another arm of an agent is given the same pages."""
+    """Ask nothing twice, but for further drawings: another arm of an agent is given the same pages."""
 
     async def chat(request: ChatRequest) -> Completion:
         asked = request.messages[-1]["content"]
+        if request.seed is not None:
+            asked = f"{request.seed} {asked}"
         if asked not in said:
             said[asked] = await ask(request)
         return said[asked]
