@@ -32,7 +32,7 @@ from pointwork.agents.readings.wanting import QUANTITY, asks_fact
 from pointwork.agents.spec import FITTING, Example, Prepared
 from pointwork.agents.transcript import READ, Transcript
 from pointwork.agents.wording import answer_schema, call_schema, read_call
-from pointwork.errors import AgentError
+from pointwork.errors import AgentError, NothingFound
 from pointwork.models import ChatRequest, Message
 from pointwork.tools import Tool, ToolResult, builtin_tools
 from pointwork.tools.spec import call_tokens
@@ -170,11 +170,13 @@ def _says_one(job: Job, prepared: Prepared, result: ToolResult) -> None:
 
     Raises:
         AgentError: so it is.
+        NothingFound: nor would another agent find it.
     """
     if prepared.call is None or prepared.call[0] not in ("query_table", "sql"):
         return
     if result.answer in (NOTHING, ""):
-        raise AgentError(f"agent {job.agent.name!r}: the table has nothing there")
+        why = NothingFound if prepared.spelled_out else AgentError
+        raise why(f"agent {job.agent.name!r}: the table has nothing there")
     many = result.answer.split(", ")
     for what, asked, form in (("number", _ASKS_ONE, r"-?\d[\d.]*"), ("date", _ASKS_WHEN, r"\d{4}-\d\d-\d\d.*")):
         if len(many) > 1 and asked.match(job.text) and all(re.fullmatch(form, one) for one in many):

@@ -153,8 +153,15 @@ async def prepare_tables(text: str, context: ToolContext) -> Prepared:
         asked = replace(asked, told=((bridge.sentence.source, bridge.sentence.told),))
     best = bridge.reading if bridge is not None else read[0] if read else None
     if best is not None and best.score >= CLEAR:
-        call = (best.tool, best.arguments)
-        return replace(asked, call=call, sure=best.score, cell=best.cell, yes_no=best.yes_no, unit=unit_of(best))
+        return replace(
+            asked,
+            call=(best.tool, best.arguments),
+            sure=best.score,
+            cell=best.cell,
+            yes_no=best.yes_no,
+            unit=unit_of(best),
+            spelled_out=best.spelled_out,
+        )
     return asked
 
 

@@ -62,10 +62,11 @@ _NUMBER = re.compile(r"[£€$]?\s*(-?\d+(?:,\d{3})*(?:\.\d+)?)")
 
 @dataclass(frozen=True)
 class _Query:
-    """What a text asks of one table."""
+    """What a text asks of one table; ``nowhere``: also of what is not in it, by no part of its name."""
 
     info: TableInfo
     texts: Texts
+    nowhere: bool = False
 
     def column(self, said: str) -> Column | None:
         """The only column that is called so, by its whole name or by what stands outside brackets, or by a part."""
@@ -158,7 +159,12 @@ class _Query:
         if operator not in stand:
             return None
         holds, clause = stand[operator]
-        return clause if any(holds(text.lower(), low) for text in self.texts(self.info, column)) else None
+        texts = self.texts(self.info, column)
+        if any(holds(text.lower(), low) for text in texts):
+            return clause
+        stems = set(name_stems(value))
+        unknown = self.nowhere and operator == "=" and not any(stems & set(name_stems(text)) for text in texts)
+        return clause if stems and unknown else None
 
 
 def stated(question: str, tables: Sequence[TableInfo], texts: Texts) -> Reading | None:
@@ -172,19 +178,25 @@ def stated(question: str, tables: Sequence[TableInfo], texts: Texts) -> Reading 
     text, before = question.strip(), ""
     while text != before:
         text, before = _ASKED.sub("", text), text
-    for pattern, ask in _FORMS:
-        if (match := pattern.fullmatch(text)) is None:
-            continue
-        queries = [_Query(info, texts) for info in tables]
-        asked = [ask(match, query) for query in queries if not query.chosen(match["rows"])]
-        found = [one for one in asked if one is not None]
-        if found:
-            best = [reading for fit, reading in found if fit == max(fit for fit, _ in found)]
-            return best[0] if len(best) == 1 else None
-    return None
+    found = _asked(text, [_Query(info, texts) for info in tables])
+    # of what is not in the table that is named nothing is said, instead of something of all the rest
+    found += [one for one in _asked(text, [_Query(info, texts, True) for info in tables]) if one[0] >= 1]
+    best = [reading for fit, reading in found if fit == max(fit for fit, _ in found)]
+    return best[0] if best and all(one == best[0] for one in best) else None
 
 
 _Asked = tuple[float, Reading]
+
+
+def _asked(text: str, queries: Sequence[_Query]) -> list[_Asked]:
+    """What a text asks of each table in the first form that it has of any, with how well its words for rows fit."""
+    for pattern, ask in _FORMS:
+        if (match := pattern.fullmatch(text)) is None:
+            continue
+        asked = [ask(match, query) for query in queries if not query.chosen(match["rows"])]
+        if found := [one for one in asked if one is not None]:
+            return found
+    return []
 
 
 def _extreme(match: re.Match[str], query: _Query) -> _Asked | None:
@@ -245,7 +257,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Query], _Asked | 
 
 
 def _reading(sql: str, column: Column) -> Reading:
-    return Reading("sql", {"query": sql}, 1.0, unit=measured.unit_named(column.name))
+    return Reading("sql", {"query": sql}, 1.0, unit=measured.unit_named(column.name), spelled_out=True)
 
 
 def _ordered(column: Column) -> bool:

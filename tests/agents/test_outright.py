@@ -15,7 +15,7 @@ from pointwork.agents.job import Job
 from pointwork.agents.loop import work
 from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.result import Result
-from pointwork.errors import AgentError
+from pointwork.errors import AgentError, NothingFound
 from pointwork.models import ScriptedClient
 from pointwork.models.scripted import Step
 from pointwork.settings import Settings
@@ -151,6 +151,15 @@ def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str)
             said_by_tables(root, task)
     else:
         assert said_by_tables(root, task) in ("7.5", "8, 8.5")
+
+
+def test_what_is_asked_in_a_tables_words_and_is_not_there_is_nowhere(root: Path) -> None:
+    with pytest.raises(NothingFound, match="the table has nothing there"):
+        said_by_tables(root, "What are the total weekly hours of the bakers whose name is Di Moss?")
+    (root / "bakers.csv").write_text(f"{BAKERS}Di Moss,2022-01-01,\n")
+    with pytest.raises(AgentError) as another:  # who reads texts may know it
+        said_by_tables(root, "What are the weekly hours of Di Moss?")
+    assert not isinstance(another.value, NothingFound)
 
 
 def said_by_tables(root: Path, task: str) -> str:

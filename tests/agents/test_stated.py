@@ -11,7 +11,7 @@ from pointwork.agents.tabling import read_tables
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import catalog, texts_of
 from pointwork.tools.duck import open_database
-from pointwork.tools.tables import cell_text
+from pointwork.tools.tables import NOTHING, cell_text
 
 TRIPS = """trip,boat,guests,hours out,fee (£),left,on
 T1,Heron,12,1.5,40,09:30,2026-05-01
@@ -79,7 +79,9 @@ def test_what_is_spelled_out_is_a_query(root: Path, question: str, said: str) ->
 @pytest.mark.parametrize(
     "question",
     [
-        "total guests of the trips whose boat is Swan",  # there is none
+        "total guests of the trips whose boat is Herons",  # which is one way to write it
+        "guests whose boat is Swan",  # of which table?
+        "number of boats whose kind contains x",
         "total guests",  # of what?
         "total guests of the weddings",
         "total guests of the trips whose colour is red",
@@ -103,6 +105,20 @@ def test_what_is_spelled_out_is_a_query(root: Path, question: str, said: str) ->
 )
 def test_what_is_not_is_left_to_the_other_readings(root: Path, question: str) -> None:
     assert answer(question, root) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("total guests of the trips whose boat is Swan", NOTHING),
+        ("number of trips whose boat is Swan", "0"),
+        ("fee of the trip whose boat is Swan", ""),
+    ],
+)
+def test_of_what_is_not_there_nothing_is_said(root: Path, question: str, said: str) -> None:
+    assert answer(question, root) == said
+    (root / "hires.csv").write_text("hire,boat,guests\nH1,Swan,2\n")  # a boat of another table
+    assert answer(question, root) == said
 
 
 def test_what_two_tables_say_is_not_read(root: Path) -> None:
