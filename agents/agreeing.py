@@ -52,7 +52,7 @@ async def agreed(
                 raise
             break
         written += 1
-        if one is not None and (answer := await _answer(task, one)):
+        if one is not None and (answer := await answer_of(task, one)):
             found.setdefault(answer, []).append(one)
         best = max(found.values(), key=len, default=best)
     if len(best) < MOST:
@@ -60,11 +60,16 @@ async def agreed(
     return replace(max(best, key=lambda one: one.sure), sure=len(best) / written)
 
 
-async def _answer(task: str, found: Decomposed) -> str:
+async def answer_of(task: str, found: Decomposed) -> str:
     """What steps come to, written in one way; empty: to nothing, or to what does not answer the task."""
     answer = (await comes_to(found.steps) or "") if found.read else ""
     if answer_type_of(task) == "yes-no" and answer not in ("yes", "no"):
         return ""  # "will it go in?" is not answered by how long it is
+    return in_one_way(answer)
+
+
+def in_one_way(answer: str) -> str:
+    """An answer so that another of the same value reads the same: 24.0 is 24."""
     try:
         return f"{float(answer):.9g}"
     except ValueError:

@@ -127,11 +127,18 @@ async def decompose(
         said = await chat(request)
     except ProviderError:
         return None
-    written = [line.strip() for line in said.text.strip().splitlines() if line.strip()]
-    lines, answers = parted(written) if facts else (written, {})
-    if said.finish != "stop" or not 1 <= len(lines) <= most or not _sound(lines, task, around):
-        return None
     sure = math.exp(sum(said.logprobs)) if said.logprobs else 0.0
+    return understood(said.text, task, most, around, facts, sure) if said.finish == "stop" else None
+
+
+def understood(
+    said: str, task: str, most: int, around: str = "", facts: Sequence[Fact] = (), sure: float = 0.0
+) -> Decomposed | None:
+    """What was written as steps, at most so many; None: it is no plan. Arguments: see ``decompose``."""
+    written = [line.strip() for line in said.strip().splitlines() if line.strip()]
+    lines, answers = parted(written) if facts else (written, {})
+    if not 1 <= len(lines) <= most or not _sound(lines, task, around or shown(facts)):
+        return None
     found = _found(lines, answers, facts)
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
     lines[-1] = _unsigned(lines[-1], task)

@@ -9,7 +9,8 @@ files hold around them and, beside it, without. Right is a plan with as many ste
 same answers and a calculation where theirs is one, whatever its words. Baseline: one step, the task as it is.
 
 ``--facts``: the reckoner on the same 480 tasks (``task_steps_facts_unseen.jsonl``), shown what the files say
-value by value: for how many all that has to be looked up was read, and what that comes to is right.
+value by value: for how many all that has to be looked up was read in its likeliest text, and what that comes to is
+right; and of how many most of the texts that it draws come to the same, as in use.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 
 from rich.progress import track
 
+from pointwork.agents.agreeing import agreed
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, STEPS_TOKENS, decompose
 from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.planner import SPLIT
@@ -74,23 +76,31 @@ async def measure_reckoner(rows: list[dict[str, Any]]) -> None:
     client = open_client("local:", adapter=packaged(RECKONER))
     told: Counter[tuple[int, str]] = Counter()
     for row in track(rows, description="tasks", transient=True):
+        written: list[Completion] = []
+
+        async def chat(request: ChatRequest, written: list[Completion] = written) -> Completion:
+            written.append(await client.chat(request))
+            return written[-1]
+
         facts = [Fact("file:notes", line) for line in str(row["around"]).splitlines()]
-        plan = await decompose(str(row["task"]), client.chat, MOST, facts=facts)
-        answer = await comes_to(plan.steps) if plan is not None and plan.read else None
-        right = answer is not None and _checker(row).right(answer)
-        taken = answer is not None and plan is not None and plan.likely
+        most_say = await agreed(str(row["task"]), chat, MOST, facts)
+        likeliest = await decompose(str(row["task"]), partial(_again, written[0]), MOST, facts=facts)
         size = len(row["steps"])
-        counts = {"all": True, "read": answer is not None, "right": right, "taken": taken, "both": taken and right}
+        counts = {"all": 1, "texts": len(written)}
+        for name, plan in (("read", likeliest), ("taken", most_say)):
+            answer = await comes_to(plan.steps) if plan is not None and plan.read else None
+            counts[name] = answer is not None
+            counts[f"{name}, right"] = answer is not None and _checker(row).right(answer)
         for name, so in counts.items():
             told[size, name] += so
             told[0, name] += so
     await client.aclose()
-    print("| steps | tasks | read | of them right | 95 % of all | taken by the planner | of them right |")
-    print("|---|---|---|---|---|---|---|")
+    print("| steps | tasks | likeliest text: read | right | 95 % of all | texts a task | agreed | right |")
+    print("|---|---|---|---|---|---|---|---|")
     for size in sorted({size for size, _ in told if size}) + [0]:
-        count, right = told[size, "all"], told[size, "right"]
+        count, right = told[size, "all"], told[size, "read, right"]
         low, high = wilson(right, count)
-        taken = f"{told[size, 'taken']} | {told[size, 'both']}"
+        taken = f"{told[size, 'texts'] / count:.1f} | {told[size, 'taken']} | {told[size, 'taken, right']}"
         print(f"| {size or 'all'} | {count} | {told[size, 'read']} | {right} | {low:.0%}-{high:.0%} | {taken} |")
 
 

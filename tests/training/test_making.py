@@ -1,7 +1,9 @@
 """A recipe end to end on a tiny model: trained, measured, taken up, shipped."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +12,15 @@ pytest.importorskip("torch")
 
 from pointwork.errors import TrainingError, UsageError
 from pointwork.models.adapters import packaged
+from pointwork.training.model import LocalModel
 from pointwork.training.publication.gguf_lora import read_lora
 from pointwork.training.recipes import making
-from pointwork.training.recipes.making import Bundled, make
+from pointwork.training.recipes.making import Bundled, Made, make
 from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Task
 from pointwork.training.recipes.shipping import ship
-from pointwork.training.samples import Example
+from pointwork.training.samples import Example, Group
+from pointwork.training.trainer import GRPOTrainer
 
 
 def test_a_recipe_is_made_and_shipped(tiny_folder: Path, tmp_path: Path) -> None:
@@ -72,6 +76,50 @@ def test_a_recipe_goes_on_from_an_adapter(
     assert json.loads(ship(first, tmp_path / "others", base=base).read_text())["form"].startswith(
         "LoRA, rank 16, alpha 32"
     )
+
+
+def test_a_recipe_learns_from_which_of_its_own_answers_are_right(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def even(text: str) -> bool:
+        return len(text) % 2 == 0
+
+    def some(*_: object, **__: object) -> tuple[list[Task], list[Task]]:
+        asked = ({"role": "user", "content": f"Task {number}"} for number in range(4))
+        taught = [Task(Example((one, {"role": "assistant", "content": ""}), "planner"), even) for one in asked]
+        return taught[:3], taught[3:]
+
+    monkeypatch.setattr(making, "tasks", some)
+    monkeypatch.setattr(making, "ANSWER_TOKENS", 16)
+    drawn: list[Group] = []
+    given = GRPOTrainer.samples_of
+
+    def seen(trainer: GRPOTrainer, groups: Sequence[Group]) -> Any:
+        drawn.extend(groups)
+        return given(trainer, groups)
+
+    monkeypatch.setattr(GRPOTrainer, "samples_of", seen)
+    base, folder = str(tiny_folder), tmp_path / "run"
+
+    def again(**other: Any) -> Made:
+        return make("planner", folder, base=base, epochs=2.0, batch=3, trials=4, show=False, **other)
+
+    made = again()
+    assert (made.stopped, made.trials, made.lr, made.batch) == ("finished", 4, 1e-4, 3)
+    assert [len(group.rollouts) for group in drawn] == [4] * 6  # two steps of three tasks
+    assert len({group.task for group in drawn}) == 6
+    model = LocalModel.load(base)
+    for group in drawn:
+        texts = [model.decode(rollout.turns[0].completion_ids) for rollout in group.rollouts]
+        ended = [rollout.turns[0].completion_ids[-1] in model.stop_ids for rollout in group.rollouts]
+        right = [so and even(text) for so, text in zip(ended, texts, strict=True)]
+        assert [rollout.reward for rollout in group.rollouts] == [*map(float, right)]
+    assert {rollout.reward for group in drawn for rollout in group.rollouts} == {0.0, 1.0}
+    assert again() == made
+    card = json.loads(ship(made, tmp_path / "adapters", base=base).read_text())
+    assert "--batch 3 --seed 0 --trials 4 --ship" in card["made_by"]
+    with pytest.raises(UsageError, match="trials must be 0 or from 2, not 1"):
+        make("planner", tmp_path / "one", base=base, trials=1, show=False)
 
 
 def test_a_folder_that_can_not_be_one_is_said(tiny_folder: Path, tmp_path: Path) -> None:

@@ -181,6 +181,21 @@ def test_of_figures_what_was_read_and_what_is_calculated_counts() -> None:
     assert not task.right(re.sub(r" = \S+", " = 0.123", said, count=1))
 
 
+def test_of_figures_that_come_to_the_answer_any_steps_are_right() -> None:
+    row = {"task": "What is Mabel paid a week?", "around": "staff: name Mabel; hours 24; pay 13.5", "answer": "324"}
+    said = "hours of Mabel = 24\npay of Mabel = 13.5\n{s1} * {s2}"
+    right = decomposing.right(said, row)
+    assert right(said)
+    assert right("pay of Mabel = 13.5\nhours that Mabel works = 24\n{s2} * {s1}")
+    assert not right(said.replace("*", "+"))
+    assert not right("pay of Mabel a week = 324")  # which stands nowhere
+    assert not right("")
+    # what only all rows tell is not written: then the steps count
+    most = decomposing.right("staff with the most hours\npay of {s1}", row)
+    assert most("staff with the highest hours\npay of {s1}")
+    assert not most(said)
+
+
 def test_values_stand_in_what_is_shown() -> None:
     files = Path(decomposing.__file__).parent.glob("task_steps_facts*.jsonl")
     rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]

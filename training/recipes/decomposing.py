@@ -1,10 +1,14 @@
 """Tasks of our own with the steps that lead to the answer of each, some with what the files hold around them."""
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
-from pointwork.agents import decomposer
+from pointwork.agents import agreeing, decomposer
+from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.plan import MAX_SUBTASKS
 
 TASKS = "task_steps.jsonl"
 # Tasks over files, with what ``agents.surroundings`` found in these: their words alone do not say the steps.
@@ -32,6 +36,23 @@ def read(said: str) -> tuple[list[str], list[str]]:
     """Of what was written, the answers that were read, and the steps that only calculate."""
     lines, answers = decomposer.parted([line.strip() for line in said.strip().splitlines() if line.strip()])
     return list(answers.values()), [line for line in lines if decomposer.calculates(line)]
+
+
+def comes_to(said: str, row: dict[str, Any]) -> str:
+    """What steps with answers come to, as the team would take them; empty: to nothing."""
+    facts = [Fact("file:shown", line) for line in str(row["around"]).splitlines()]
+    found = decomposer.understood(said, str(row["task"]), MAX_SUBTASKS, facts=facts)
+    return "" if found is None else asyncio.run(agreeing.answer_of(str(row["task"]), found))
+
+
+def right(said: str, row: dict[str, Any]) -> Callable[[str], bool]:
+    """Whether what is written comes to a task's answer, or reads and calculates as ``said`` if that does not.
+
+    Of a step that only all rows of a table tell, the answer is not written.
+    """
+    answer = agreeing.in_one_way(str(row.get("answer", "")))
+    told = cache(lambda: bool(answer) and comes_to(said, row) == answer)  # of thousands, few are ever asked
+    return lambda text: comes_to(text, row) == answer if told() else read(text) == read(said)
 
 
 def shape(said: str) -> list[tuple[tuple[str, ...], bool]]:

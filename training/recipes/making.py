@@ -19,14 +19,16 @@ from pointwork.training.publication.gguf_lora import WEIGHTS, write_peft
 from pointwork.training.publication.target import file_digest
 from pointwork.training.recipes.pages import SHARING
 from pointwork.training.recipes.roles import Role, Task, accuracy, tasks
-from pointwork.training.samples import Example
+from pointwork.training.samples import Example, Group, Rollout, Turn
 from pointwork.training.sampling import sample
 from pointwork.training.sources import Shuffled
-from pointwork.training.trainer import SFTTrainer
+from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 
 # In an optimiser step: pages, or views of tables, with up to ``SHARING`` questions each; examples of other roles.
 BATCH = {"reader": 12, "querier": 4}
 EXAMPLES = 16
+# Tasks of a step of which several answers are drawn.
+TASKS = 8
 ANSWER_TOKENS = 200
 NOTE = "made.json"
 SHIPPED, PARENT = "shipped", "parent"
@@ -43,6 +45,7 @@ class Made:
             parent, and with it.
         stopped: ``finished``, or ``interrupted``: the same command goes on.
         parent: version of the adapter that it went on from; empty: a new one.
+        trials: answers that were drawn of each task; 0: examples were imitated.
     """
 
     role: Role
@@ -58,6 +61,7 @@ class Made:
     stopped: str
     batch: int = EXAMPLES
     parent: str = ""
+    trials: int = 0
 
 
 def make(
@@ -67,12 +71,13 @@ def make(
     data: Path | None = None,
     base: str = "embedded",
     epochs: float = 2.0,
-    lr: float = 6e-4,
+    lr: float | None = None,
     seed: int = 0,
     most: int = 1500,
     limit: int | None = None,
     batch: int | None = None,
     parent: str | Path | None = None,
+    trials: int = 0,
     show: bool | None = None,
 ) -> Made:
     """Train a role's adapter; Ctrl-C keeps what is done, and the same call goes on.
@@ -82,16 +87,22 @@ def make(
         folder: gets checkpoints, curves, the adapter (``final``) and ``made.json``.
         base: the model (``LocalModel.load``).
         epochs: passes over the examples.
-        lr: peak learning rate.
+        lr: peak learning rate; None: 6e-4 to imitate, 1e-4 with ``trials``.
         limit: only so many examples, and so many held out: to see that it works.
         batch: examples of a step, or pages and views of tables; None: as many as two cores do in seconds.
         parent: an adapter to go on from, peft's folder or a ``.gguf`` file; ``shipped``: the package's.
+        trials: instead of imitating the examples, draw so many answers to each task and learn from which of them
+            are right (GRPO; Shao et al., "DeepSeekMath", 2024). What can do nothing yet learns nothing so.
         show: a progress bar; None: on a terminal.
 
     Raises:
-        UsageError: GSM8K is not in ``data``; there is no such parent.
+        UsageError: GSM8K is not in ``data``; there is no such parent; one trial has none to be compared with.
         TrainingError: the folder is of another recipe, or can not be written to; see ``Trainer.fit``.
     """
+    if trials == 1 or trials < 0:
+        raise UsageError(
+            f"answers to a task are compared with each other: trials must be 0 or from 2, not {trials}"
+        )
     kept: dict[str, Any] = notes.read(folder, NOTE) or {}
     found, version = _parent(role, parent, folder, kept)
     _same(kept, role, version, folder)
@@ -100,8 +111,9 @@ def make(
         # a folder that refuses is found before anything is computed
         notes.write(folder, NOTE, {"role": role, "parent": version})
     model = _model(base, found, folder, seed)
-    batch = batch or BATCH.get(role, EXAMPLES)
-    source = Bundled(taught, batch, seed)
+    lr = (1e-4 if trials else 6e-4) if lr is None else lr
+    batch = batch or (TASKS if trials else BATCH.get(role, EXAMPLES))
+    source = Drawn(model, taught, batch, trials, seed) if trials else Bundled(taught, batch, seed)
     steps = max(1, round(epochs * source.steps_per_epoch))
     settings = Settings(
         steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
@@ -109,7 +121,10 @@ def make(
     # a run that is taken up has its first figure already: the model is no longer what it was
     before = kept["before"] if "before" in kept else accuracy(held_out, _answers(model))
     notes.write(folder, NOTE, {"role": role, "parent": version, "before": before})
-    report = SFTTrainer(model, source, settings, folder, show=show).fit()
+    if isinstance(source, Drawn):
+        report = GRPOTrainer(model, source, settings, folder, show=show).fit()
+    else:
+        report = SFTTrainer(model, source, settings, folder, show=show).fit()
     after = accuracy(held_out, _answers(model))
     made = Made(
         role,
@@ -125,6 +140,7 @@ def make(
         report.stopped,
         batch,
         version,
+        trials,
     )
     notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made
@@ -150,6 +166,35 @@ class Bundled:
     def __call__(self, step: int) -> list[Example | Sample]:
         """The batch of a step."""
         return [example for bundle in self._batches(step) for example in bundle]
+
+
+class Drawn:
+    """Groups of answers to tasks, drawn by the model as it is, each worth 1 if it is right."""
+
+    def __init__(self, model: LocalModel, taught: Sequence[Task], size: int, trials: int, seed: int) -> None:
+        self._model, self._trials, self._seed = model, trials, seed
+        self._batches = Shuffled(taught, size, seed=seed)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """As of ``Shuffled``."""
+        return self._batches.steps_per_epoch
+
+    def __call__(self, step: int) -> list[Group]:
+        """The groups of a step."""
+        tasks = self._batches(step)
+        asked = [self._model.chat_ids([dict(m) for m in task.example.messages[:-1]]) for task in tasks]
+        drawn = sample(
+            self._model, asked, n=self._trials, max_tokens=ANSWER_TOKENS, seed=self._seed * 1_000_003 + step
+        )
+        found: list[Group] = []
+        for place, (task, prompt, answers) in enumerate(zip(tasks, asked, drawn, strict=True)):
+            name = f"{step}.{place}"
+            right = [answer.ended and task.right(self._model.decode(answer.ids)) for answer in answers]
+            turns = [Turn(task.example.role, prompt, answer.ids, answer.logprobs) for answer in answers]
+            rollouts = [Rollout(name, (turn,), float(so), so) for turn, so in zip(turns, right, strict=True)]
+            found.append(Group(name, tuple(rollouts)))
+        return found
 
 
 def _parent(role: Role, given: str | Path | None, folder: Path, kept: dict[str, Any]) -> tuple[Path | None, str]:

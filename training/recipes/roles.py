@@ -85,9 +85,10 @@ def tasks(
         return read[:limit], kept[:limit]
     if role == "reckoner":
         facts, plain = _rows(decomposing.FACTS), _rows(decomposing.TASKS)[:: decomposing.EVERY]
-        read = [_steps(row, role, decomposing.read) for row in [*facts, *plain] if not _tenth(row["task"])]
-        random.Random(seed).shuffle(read)
-        return read[:limit], [_steps(row, role, decomposing.read) for row in facts if _tenth(row["task"])][:limit]
+        rows = [row for row in [*facts, *plain] if not _tenth(row["task"])]
+        random.Random(seed).shuffle(rows)
+        kept = [row for row in facts if _tenth(row["task"])]
+        return [_figures(row) for row in rows[:limit]], [_figures(row) for row in kept[:limit]]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -143,14 +144,20 @@ def _query(world: querying.World, asked: querying.Asked) -> Task:
     return Task(Example(tuple(dict(m) for m in messages), "querier"), right, asked.tables)
 
 
-def _steps(
-    row: dict[str, Any], role: str = "decomposer", counts: Callable[[str], object] = decomposing.shape
-) -> Task:
-    """A task with its steps; right is what comes to the same by what ``counts`` of it."""
-    said = "\n".join(row["steps"])
-    messages = [*decomposer_prompt(row["task"], row.get("around", "")), Message(role="assistant", content=said)]
-    gold = counts(said)
-    return Task(Example(tuple(dict(m) for m in messages), role), lambda answer: counts(answer) == gold)
+def _steps(row: dict[str, Any]) -> Task:
+    """A task with its steps; right is what has their shape."""
+    example, gold = _stepped(row, "decomposer"), decomposing.shape("\n".join(row["steps"]))
+    return Task(example, lambda answer: decomposing.shape(answer) == gold)
+
+
+def _figures(row: dict[str, Any]) -> Task:
+    """A task with its steps and their answers; right is what comes to the task's."""
+    return Task(_stepped(row, "reckoner"), decomposing.right("\n".join(row["steps"]), row))
+
+
+def _stepped(row: dict[str, Any], role: Role) -> Example:
+    said = Message(role="assistant", content="\n".join(row["steps"]))
+    return Example(tuple(dict(m) for m in [*decomposer_prompt(row["task"], row.get("around", "")), said]), role)
 
 
 def accuracy(held_out: Sequence[Task], answer: Callable[[Sequence[Sequence[Message]]], Sequence[str]]) -> float:

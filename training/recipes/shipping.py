@@ -42,6 +42,7 @@ def ship(
     """
     place = (folder or adapters_dir()) / made.role
     place.mkdir(parents=True, exist_ok=True)
+    trials = f" --trials {made.trials}" if made.trials else ""
     going_on = f" --parent {_named(made.parent, place / CARD)}" if made.parent else ""
     form = lora_of(Path(made.folder))
     file = write_gguf(made.folder, directory_of(base), place / FILE)
@@ -55,7 +56,7 @@ def ship(
         "form": f"LoRA, rank {form.rank}, alpha {form.alpha:g}, on {', '.join(form.targets)}, 16-bit",
         "data": _DATA[made.role],
         "made_by": f"pointwork train recipe {made.role} --epochs {made.epochs:g} --rate {made.lr:g} "
-        f"--batch {made.batch} --seed {made.seed}{going_on} --ship",
+        f"--batch {made.batch} --seed {made.seed}{trials}{going_on} --ship",
         "training": told,
         "measured": measured or {},
     }

@@ -13,14 +13,16 @@ EPILOG = "Example: [bold]pointwork train recipe planner --out planner[/bold]"
 
 
 def recipe(
-    role: Annotated[str, typer.Argument(help="planner, worker-small, reader, querier or decomposer.")],
+    role: Annotated[str, typer.Argument(help="planner, worker-small, reader, querier, decomposer or reckoner.")],
     folder: Annotated[Path, typer.Option("--out", help="Gets checkpoints, curves and the adapter (final).")],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with gsm8k/train.jsonl, for worker-small; without: our own problems."),
     ] = None,
     epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the examples.")] = 2.0,
-    rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 6e-4,
+    rate: Annotated[
+        float | None, typer.Option(help="Peak learning rate; default: 6e-4, with --trials 1e-4.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many examples: to see that it works.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Examples of a step: more on a GPU.")] = None,
@@ -28,6 +30,10 @@ def recipe(
         str | None,
         typer.Option(help="Adapter to go on from: peft's folder, a .gguf file, or shipped. Default: a new one."),
     ] = None,
+    trials: Annotated[
+        int,
+        typer.Option(min=0, help="Draw so many answers to each task, and learn from which are right; 0: imitate."),
+    ] = 0,
     ship: Annotated[bool, typer.Option(help="Put it where the package looks for it, with its card.")] = False,
     base: Annotated[str, typer.Option(help="A Hugging Face folder or .gguf file instead.")] = "embedded",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -53,6 +59,7 @@ def recipe(
         limit=limit,
         batch=batch,
         parent=parent,
+        trials=trials,
         show=not json,
     )
     card = put(made, base=base) if ship and made.stopped == "finished" else None
