@@ -145,7 +145,8 @@ def understood(
     steps: list[Subtask] = []
     for number, line in enumerate(lines, 1):
         needs = tuple(dict.fromkeys(REFERENCE.findall(line)))
-        steps.append(Subtask(f"s{number}", line, "", needs, answer_type_of(line), found.get(number)))
+        kind = answer_type_of(line if number < len(lines) else task)  # of the last one the task asks
+        steps.append(Subtask(f"s{number}", line, "", needs, kind, found.get(number)))
     return Decomposed(tuple(steps), sure)
 
 

@@ -49,6 +49,9 @@ SHORT_RESULT = 120
 _ASKS_ONE = re.compile(
     rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|did\s+it|does\s+it))\b", re.IGNORECASE
 )
+_ASKS_TIME = re.compile(
+    r"\W*(?:(?:by|at|until|till|from)\s+)?what\s+time\s+(?:is|was|did|does|do)\b", re.IGNORECASE
+)
 _ASKS_WHEN = re.compile(
     r"\W*(?:when\s+(?:is|was|did|does)|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
 )
@@ -178,7 +181,12 @@ def _says_one(job: Job, prepared: Prepared, result: ToolResult) -> None:
         why = NothingFound if prepared.spelled_out else AgentError
         raise why(f"agent {job.agent.name!r}: the table has nothing there")
     many = result.answer.split(", ")
-    for what, asked, form in (("number", _ASKS_ONE, r"-?\d[\d.]*"), ("date", _ASKS_WHEN, r"\d{4}-\d\d-\d\d.*")):
+    forms = (
+        ("number", _ASKS_ONE, r"-?\d[\d.]*"),
+        ("date", _ASKS_WHEN, r"\d{4}-\d\d-\d\d.*"),
+        ("time", _ASKS_TIME, r"\d{1,2}:\d\d(:\d\d)?"),
+    )
+    for what, asked, form in forms:
         if len(many) > 1 and asked.match(job.text) and all(re.fullmatch(form, one) for one in many):
             raise AgentError(f"agent {job.agent.name!r}: {len(many)} rows fit, each with a {what} of its own")
 

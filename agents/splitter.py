@@ -206,7 +206,10 @@ def answer_type_of(text: str) -> str:
     if re.search(r"\bhow (?:many|much)\b", text, re.IGNORECASE):
         return "number"
     if re.match(
-        r"\W*(?:is|are|was|were|does|do|did|has|have|can)\b(?!.*\bor\b).*\?\s*$", text, re.IGNORECASE | re.DOTALL
+        r"\W*(?:is|are|was|were|does|do|did|has|have|can|may|must|will|would)\b(?!\s+(?:you|i\s+(?:ask|know))\b)"
+        r"(?!.*\bor\b).*\?\s*$",
+        text,
+        re.IGNORECASE | re.DOTALL,
     ):
         return "yes-no"
     return "text"

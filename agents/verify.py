@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
+from pointwork.agents.readings.wanting import wanted
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, tokenize
 from pointwork.tools.units import is_factor
@@ -58,7 +59,7 @@ def check_answer(
         needs_evidence: a specialist could have looked it up, so an answer out of nothing does not count.
         small: a small model answered: how many or how much of something, it does not know by itself.
     """
-    checks = [Check("type", *_typed(attempt.text, answer_type))]
+    checks = [Check("type", *_typed(attempt.text, answer_type, question))]
     if attempt.calls:
         worked = any(error is None for _, _, error in attempt.calls)
         checks.append(Check("tool", worked, "" if worked else f"every call failed: {attempt.calls[-1][2]}"))
@@ -87,16 +88,28 @@ def _says_something(text: str, question: str) -> Check:
     return Check("echo", not echoed, "it only repeats the question" if echoed else "")
 
 
-def _typed(text: str, answer_type: str) -> tuple[bool, str]:
+_CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b|\d\s*(?:[ap]\.?m\b|o['’]?clock)", re.IGNORECASE)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?")
+
+
+def _typed(text: str, answer_type: str, question: str) -> tuple[bool, str]:
     if not text.strip():
         return False, "the answer is empty"
-    if answer_type == "number" and not _NUMBER.search(in_figures(text)):
+    if wanted(question).kind == "time" and not _may_be_time(text):
+        return False, f"a time of day was asked for, not {text[:40]!r}"
+    if answer_type == "number" and (not _NUMBER.search(in_figures(text)) or _MOMENT.fullmatch(text.strip())):
         return False, f"a number was asked for, not {text[:40]!r}"
     if answer_type == "yes-no" and not re.match(r"(yes|no|true|false)\b", text.strip(), re.IGNORECASE):
         return False, f"yes or no was asked for, not {text[:40]!r}"
     if answer_type == "date" and not re.search(r"\d", text):
         return False, f"a date was asked for, not {text[:40]!r}"
     return True, ""
+
+
+def _may_be_time(text: str) -> bool:
+    """Whether a text may tell a time of day: "19:30", "from 9 to 5", "at dusk"; no date, no price."""
+    hours = [int(figure) for figure in re.findall(r"\d+", text)]
+    return _CLOCK.search(text) is not None or (len(hours) <= 2 and all(hour <= 24 for hour in hours))
 
 
 def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:

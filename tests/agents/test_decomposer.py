@@ -394,6 +394,18 @@ def test_steps_cover_what_they_speak_of() -> None:
     assert covered(part, task) < covered(whole, task) < 1
 
 
+def test_of_the_last_step_the_task_says_what_it_answers() -> None:
+    said = "When does the sale begin?\n{s1} + 3 weeks"
+    for task, kind in (
+        ("How many weeks does it run, 3 weeks after the sale?", "number"),
+        ("Is it shut 3 weeks after the sale?", "yes-no"),
+        ("When is it, 3 weeks after the sale?", "text"),
+    ):
+        found = _decomposed(said, task=task)
+        assert found is not None
+        assert [step.answer_type for step in found.steps] == ["text", kind]
+
+
 def test_a_step_that_stands_twice_is_no_plan() -> None:
     assert _decomposed("What does it cost?\nWhat does it cost?\n{s1} * {s2}") is None
 

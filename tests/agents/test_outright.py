@@ -141,16 +141,19 @@ def test_a_larger_model_is_asked_unless_the_reading_is_nearly_certain(tmp_path: 
         ("When was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
         ("When did Ann Reed order?", "2 rows fit, each with a date of its own"),
         ("On which day was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
+        ("What time is the oven of Ann Reed lit?", "2 rows fit, each with a time of its own"),
+        ("What time is the oven of Bo Lind lit?", ""),
     ],
 )
 def test_what_a_table_does_not_say_is_no_answer(root: Path, task: str, why: str) -> None:
     (root / "bakers.csv").write_text(f"{BAKERS}Di Moss,2022-01-01,\n")
+    (root / "ovens.csv").write_text("baker,oven lit\nAnn Reed,04:30\nAnn Reed,05:15\nBo Lind,06:00\n")
     (root / "orders.csv").write_text("baker,day\nAnn Reed,2024-05-02\nAnn Reed,2024-05-09\nBo Lind,2024-05-03\n")
     if why:
         with pytest.raises(AgentError, match=why):
             said_by_tables(root, task)
     else:
-        assert said_by_tables(root, task) in ("7.5", "8, 8.5")
+        assert said_by_tables(root, task) in ("7.5", "8, 8.5", "06:00:00")
 
 
 def test_what_is_asked_in_a_tables_words_and_is_not_there_is_nowhere(root: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointwork.agents.splitter import split
+from pointwork.agents.splitter import answer_type_of, split
 
 
 def parts(task: str) -> list[str]:
@@ -134,3 +134,19 @@ def test_of_whoever_has_most_the_things_counted_are_named(task: str, second: str
 
 def test_of_things_found_them_are_the_things() -> None:
     assert split("Which tools cost over 50, and how many of them are red?")[1].text == "how many of {s1} are red?"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Would Hattie be let in after ten?", "yes-no"),
+        ("May Lady Corrin go to the jetty?", "yes-no"),
+        ("Will it be tea or coffee?", "text"),
+        ("Can you tell me the price of the ladder?", "text"),
+        ("Would you know the price of the ladder?", "text"),
+        ("Can the ladder be hired?", "yes-no"),
+        ("May I ask who keeps the bees?", "text"),
+    ],
+)
+def test_what_is_answered_by_yes_or_no(text: str, kind: str) -> None:
+    assert answer_type_of(text) == kind

@@ -29,6 +29,27 @@ def test_types(text: str, kind: str, passes: bool) -> None:
     assert (failed(Attempt(text), answer_type=kind) == []) is passes
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "kind", "passes"),
+    [
+        ("18:30", "What time does it start?", "text", True),
+        ("7.30 pm", "What time does it start?", "text", True),
+        ("10 December, 6 o'clock", "What time does it start?", "text", True),
+        ("at dusk", "What time does it start?", "text", True),
+        ("from 9 to 17", "At what time is it open?", "text", True),
+        ("2026-12-10", "What time does it start?", "text", False),
+        ("26, 24, 29", "From what time may it be let?", "text", False),
+        ("Until 2026.", "Until what time can it be bought?", "text", False),
+        ("2026-12-10", "When does it start?", "text", True),
+        ("2026-06-15", "How many weeks does it run?", "number", False),
+        ("14:10", "How many weeks does it run?", "number", False),
+        ("3 weeks from 2026-06-15", "How many weeks does it run?", "number", True),
+    ],
+)
+def test_a_time_of_day_is_no_date_and_a_number_neither(text: str, question: str, kind: str, passes: bool) -> None:
+    assert (failed(Attempt(text), question, kind) == []) is passes
+
+
 def test_numbers_in_a_call_come_from_the_question() -> None:
     right = Attempt(
         "29", [("tool:calculate", "3*12-7 = 29")], [("calculate", {"expression": "3*12-7"}, None)], True
