@@ -97,7 +97,8 @@ def build_result(services: Services, state: State, questions: tuple[Question, ..
 
 def _text(state: State, sinks: Sequence[Try]) -> str:
     """The answers to all parts; a single one in the form that the task asks for."""
-    texts = [tried["text"] for tried in sinks if tried["text"]]
+    # how far apart two temperatures are no further step converts any more
+    texts = [tried["text"].replace("delta_deg", "deg") for tried in sinks if tried["text"]]
     return as_asked(state["task"], texts[0]) if len(texts) == 1 else "; ".join(texts)
 
 

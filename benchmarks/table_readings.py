@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write each question with what was found")
     given = parser.parse_args()
     if given.words:
-        tabling._weighed = lambda found, _: found
+        tabling._weighed = lambda _, found, __: found
     first, _, last = given.worlds.partition("-")
     worlds = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
     client = EmbeddedClient(adapters=[given.querier]) if given.querier else None

@@ -107,7 +107,9 @@ def column_links(column: Column, words: Sequence[Word]) -> dict[int, float]:
     """Indices of the words that speak of a column, with how strongly."""
     # an order's verb ("Take the title …") says nothing of the columns
     links = {i: word_link(word, column) for i, word in enumerate(words) if i or word.text.lower() not in _ORDERS}
-    return {i: weight for i, weight in links.items() if weight > 0}
+    # what "speed" leaves open of a column of km/h, "wind speed" does not
+    whole = bool(unit_named(column.name)) and any(weight > DIMENSION for weight in links.values())
+    return {i: SAME if whole and weight == DIMENSION else weight for i, weight in links.items() if weight > 0}
 
 
 def table_links(info: TableInfo, words: Sequence[Word]) -> dict[int, float]:

@@ -190,6 +190,12 @@ def test_a_query_of_the_parser_that_several_rows_fit_is_refused_too(
         said_by_tables(root, "What is Ann Reed charged?")
 
 
+def test_how_far_apart_temperatures_are_is_said_as_people_do(tmp_path: Path) -> None:
+    with team(tmp_path, Step("never", times=None)) as made:
+        result = made.run("What is 20 degC - 5 degC?")
+    assert (result.text, result.cost.tokens) == ("15 degC", 0)
+
+
 @pytest.mark.parametrize("task", ["What is 17% of 2340?", "How many days from 2024-02-01 to 2024-03-05?"])
 def test_what_needs_no_file_reads_none(
     tmp_path: Path, root: Path, task: str, monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ from pointwork.agents.readings import Reading
 from pointwork.agents.readings.linking import value_links
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.tables import readings
+from pointwork.agents.tabling import DOUBT, READ
 from pointwork.tools import ToolContext, builtin_tools
 from pointwork.tools.catalog import Column, catalog, texts_of, years_of
 
@@ -379,3 +380,19 @@ def test_whose_price_what_it_cost_and_from_when_to_when(question: str, expected:
     (tmp_path / "courses.csv").write_text(COURSES)
     (tmp_path / "tools.csv").write_text(TOOLS)
     assert answer(question, tmp_path).removesuffix(".0") == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [
+        ("What was the minimum temperature on 6 April 2024?", "min_c"),
+        ("What was the wind speed on 6 April 2024?", "wind_kmh"),
+    ],
+)
+def test_a_unit_says_what_is_measured_of_what_else_is_named(question: str, column: str, tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text(
+        "date,min_c,max_c,rain_mm,wind_kmh,gusts\n2024-04-01,8.3,14.8,8,36,2\n2024-04-06,7.9,18.1,10,34,1\n"
+    )
+    best = read(question, tmp_path)[0]
+    assert best.arguments["column"] == column
+    assert DOUBT * best.score >= READ  # a parser that knows no query for it does not keep it back
