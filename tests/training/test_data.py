@@ -75,7 +75,13 @@ class World:
         self.ledger = Ledger(store)
 
     def run(
-        self, task: str, *, root: str | None = None, status: str = "ok", prompts: Sequence[str] = ("one two",)
+        self,
+        task: str,
+        *,
+        root: str | None = None,
+        status: str = "ok",
+        prompts: Sequence[str] = ("one two",),
+        seed: int | None = None,
     ) -> str:
         import asyncio
 
@@ -87,7 +93,7 @@ class World:
             connection.execute(tables.runs.insert().values(**row, package_version="test"))
         caller = Caller(self.ledger.open(run_id), "agent:x", run_id, "p0.s1#1", "x")
         for prompt in prompts:
-            request = ChatRequest([Message(role="user", content=prompt)], max_tokens=32)
+            request = ChatRequest([Message(role="user", content=prompt)], max_tokens=32, seed=seed)
             asyncio.run(self.models.chat("worker-small", request, caller))
         return run_id
 
@@ -98,20 +104,20 @@ def reasons(dropped: Mapping[str, int]) -> dict[str, int]:
 
 def test_tokens_and_logprobs_are_kept_as_the_server_gave_them(store: Store) -> None:
     world = World(store)
-    run = world.run("t")
+    run = world.run("t", seed=3)
     mark(store, run, "t", checked=True)
     data = collect(store)
     (turn,) = data.groups[0].rollouts[0].turns
     assert (turn.prompt_ids, turn.completion_ids, turn.logprobs) == ((3, 3), (1, 2, 3), (-0.5,) * 3)
     assert (turn.role, turn.agent, turn.version) == ("worker-small", "x", "v1")
-    assert world.model.asked[0].temperature == 0
+    assert (world.model.asked[0].temperature, world.model.asked[0].seed) == (0, 3)
     assert data.report.greedy == 1
 
 
 def test_a_temperature_for_training_is_every_calls(store: Store) -> None:
     world = World(store, temperature=1.0)
-    mark(store, world.run("t"), "t", checked=True)
-    assert world.model.asked[0].temperature == 1.0
+    mark(store, world.run("t", seed=3), "t", checked=True)
+    assert (world.model.asked[0].temperature, world.model.asked[0].seed) == (1.0, None)  # another in each trial
     assert collect(store).report.greedy == 0
 
 

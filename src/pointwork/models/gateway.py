@@ -195,8 +195,11 @@ class Models:
     def _for_training(self, request: ChatRequest) -> ChatRequest:
         """A call to a local model, as the data for its training wants it."""
         wanted = self._settings.training
-        warm = request.temperature if wanted.temperature is None else wanted.temperature
-        return replace(request, logprobs=request.logprobs or wanted.keep_tokens, temperature=warm)
+        request = replace(request, logprobs=request.logprobs or wanted.keep_tokens)
+        if wanted.temperature is None:
+            return request
+        # what draws several answers by seeds of its own would write the same in every trial
+        return replace(request, temperature=wanted.temperature, seed=None)
 
     async def _reserve(
         self, client: ModelClient, request: ChatRequest, prompt_tokens: int, caller: Caller
