@@ -22,6 +22,7 @@ from pointwork.agents.learned import Learned, learned_of
 from pointwork.agents.plan import Found, Plan, Subtask
 from pointwork.agents.planner import AGAIN, BETTER, LIKELY, OUTRIGHT, QUERIED, SPLIT, Planner
 from pointwork.agents.prompts import DECOMPOSER, decomposer_prompt
+from pointwork.agents.reader import once
 from pointwork.agents.reading_ahead import comes_to, read_ahead, read_through
 from pointwork.agents.result import Result
 from pointwork.agents.tainting import taint_of
@@ -306,10 +307,30 @@ def test_most_texts_must_come_to_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("one", "other"), [("24", "24.0"), ("Hot Desk", "hot desk")])
 def test_the_same_answer_may_be_written_otherwise(one: str, other: str) -> None:
     async def chat(request: ChatRequest) -> Completion:
-        return _completion(f"place of Mabel = {one if (request.seed or 0) % 2 else other}")
+        written = [one, other, "place of Mabel", one, other][request.seed or 0]
+        return _completion(f"place of Mabel = {written}")
 
     facts = [Fact("file:a.md:1", f"The place is {one}."), Fact("file:b.md:1", f"The place is {other}.")]
     assert asyncio.run(agreed("Where is the place of Mabel?", chat, 8, facts)) is not None
+
+
+def test_what_is_only_calculated_was_not_read(tmp_path: Path) -> None:
+    learned, _ = _learned(tmp_path, "40 * 12")
+    assert asyncio.run(learned.read("What are 40 of them at 12 for Mabel Orme?", 8)) is None
+
+
+def test_each_drawing_is_asked_for_once() -> None:
+    asked: list[int | None] = []
+
+    async def ask(request: ChatRequest) -> Completion:
+        asked.append(request.seed)
+        return _completion(f"text {request.seed}")
+
+    chat = once({}, ask)
+    requests = [ChatRequest(decomposer_prompt(TASK, ""), seed=seed) for seed in (None, 1, 2, 1, None)]
+    said = [asyncio.run(chat(request)).text for request in requests]
+    assert asked == [None, 1, 2]
+    assert said == ["text None", "text 1", "text 2", "text 1", "text None"]
 
 
 def test_the_first_text_is_the_likeliest_and_each_other_is_drawn_anew(tmp_path: Path) -> None:
@@ -608,12 +629,13 @@ def test_what_planning_asked_is_not_asked_again() -> None:
         return True
 
     def in_hand(run: str) -> Any:
-        return SimpleNamespace(read=said, account=SimpleNamespace(share=lambda: 1.0))
+        return SimpleNamespace(read=said, account=SimpleNamespace(share=lambda: 0.7))
 
     services = SimpleNamespace(in_hand=in_hand, models=SimpleNamespace(trained=trained), agents={})
     for _ in range(2):
         learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
         assert asyncio.run(learned.decomposed(TASK, 8))
+        assert learned.left() == 0.7  # of the run's account
     assert asked == ["decomposer"]
     assert len(said) == 1
 
