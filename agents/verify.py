@@ -109,7 +109,8 @@ def _typed(text: str, answer_type: str, question: str) -> tuple[bool, str]:
 def _may_be_time(text: str) -> bool:
     """Whether a text may tell a time of day: "19:30", "from 9 to 5", "at dusk"; no date, no price."""
     hours = [int(figure) for figure in re.findall(r"\d+", text)]
-    return _CLOCK.search(text) is not None or (len(hours) <= 2 and all(hour <= 24 for hour in hours))
+    plain = len(hours) <= 2 and all(hour <= 24 for hour in hours) and not re.search(r"[^\W\d]\d", text)  # B03
+    return plain or _CLOCK.search(text) is not None
 
 
 def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:

@@ -315,8 +315,8 @@ def test_the_same_answer_may_be_written_otherwise(one: str, other: str) -> None:
 
 
 def test_what_is_only_calculated_was_not_read(tmp_path: Path) -> None:
-    learned, _ = _learned(tmp_path, "40 * 12")
-    assert asyncio.run(learned.read("What are 40 of them at 12 for Mabel Orme?", 8)) is None
+    learned, _ = _learned(tmp_path, "40 * 12\n{s1} + 12")
+    assert asyncio.run(learned.read("What are 40 of them at 12, and 12 more, for Mabel Orme?", 8)) is None
 
 
 def test_each_drawing_is_asked_for_once() -> None:

@@ -39,6 +39,7 @@ def test_types(text: str, kind: str, passes: bool) -> None:
         ("from 9 to 17", "At what time is it open?", "text", True),
         ("2026-12-10", "What time does it start?", "text", False),
         ("26, 24, 29", "From what time may it be let?", "text", False),
+        ("B03, B11", "What time does it start?", "text", False),
         ("12, 9, 4", "From what time may it be let?", "text", False),
         ("Until 2026.", "Until what time can it be bought?", "text", False),
         ("2026-12-10", "When does it start?", "text", True),
