@@ -326,11 +326,13 @@ def test_each_drawing_is_asked_for_once() -> None:
         asked.append(request.seed)
         return _completion(f"text {request.seed}")
 
-    chat = once({}, ask)
-    requests = [ChatRequest(decomposer_prompt(TASK, ""), seed=seed) for seed in (None, 1, 2, 1, None)]
-    said = [asyncio.run(chat(request)).text for request in requests]
+    async def texts() -> list[str]:
+        chat = once({}, ask)
+        requests = [ChatRequest(decomposer_prompt(TASK, ""), seed=seed) for seed in (None, 1, 2, 1, None)]
+        return [(await chat(request)).text for request in requests]
+
+    assert asyncio.run(texts()) == ["text None", "text 1", "text 2", "text 1", "text None"]
     assert asked == [None, 1, 2]
-    assert said == ["text None", "text 1", "text 2", "text 1", "text None"]
 
 
 def test_the_first_text_is_the_likeliest_and_each_other_is_drawn_anew(tmp_path: Path) -> None:
