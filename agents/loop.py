@@ -49,9 +49,7 @@ SHORT_RESULT = 120
 _ASKS_ONE = re.compile(
     rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|did\s+it|does\s+it))\b", re.IGNORECASE
 )
-_ASKS_TIME = re.compile(
-    r"\W*(?:(?:by|at|until|till|from)\s+)?what\s+time\s+(?:is|was|did|does|do)\b", re.IGNORECASE
-)
+_ASKS_TIME = re.compile(r"\W*(?:(?:by|at|until|till|from)\s+)?what\s+time\s+(?:is|was|did|does)\b", re.IGNORECASE)
 _ASKS_WHEN = re.compile(
     r"\W*(?:when\s+(?:is|was|did|does)|(?:on|in)\s+(?:which|what)\s+(?:date|day|year))\b", re.IGNORECASE
 )
@@ -178,7 +176,7 @@ def _says_one(job: Job, prepared: Prepared, result: ToolResult) -> None:
     if prepared.call is None or prepared.call[0] not in ("query_table", "sql"):
         return
     if result.answer in (NOTHING, ""):
-        why = NothingFound if prepared.spelled_out else AgentError
+        why = NothingFound if prepared.absent else AgentError
         raise why(f"agent {job.agent.name!r}: the table has nothing there")
     many = result.answer.split(", ")
     forms = (

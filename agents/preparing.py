@@ -160,7 +160,7 @@ async def prepare_tables(text: str, context: ToolContext) -> Prepared:
             cell=best.cell,
             yes_no=best.yes_no,
             unit=unit_of(best),
-            spelled_out=best.spelled_out,
+            absent=best.absent,
         )
     return asked
 

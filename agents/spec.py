@@ -87,7 +87,7 @@ class Prepared:
         cell: which cell of that call's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether that call's result is more than nothing.
         unit: of a number that the call gives.
-        spelled_out: the subtask says the call in a table's own words: what that does not find is not there.
+        absent: that call asks for a value that is not in the table which is named: nobody finds that.
         answer: the best of the choices, if it fits so well that a small model would not choose better.
         choices: pieces of the context of which one is the answer, the likeliest first.
         examples: like requests and the calls that answered them, the likest last.
@@ -107,7 +107,7 @@ class Prepared:
     cell: int | None = None
     yes_no: bool = False
     unit: str = ""
-    spelled_out: bool = False
+    absent: bool = False
     answer: str = ""
     choices: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
+from pointwork.agents.readings import spans
 from pointwork.agents.readings.wanting import wanted
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, tokenize
@@ -88,14 +89,14 @@ def _says_something(text: str, question: str) -> Check:
     return Check("echo", not echoed, "it only repeats the question" if echoed else "")
 
 
-_CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b|\d\s*(?:[ap]\.?m\b|o['’]?clock)", re.IGNORECASE)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?")
 
 
 def _typed(text: str, answer_type: str, question: str) -> tuple[bool, str]:
     if not text.strip():
         return False, "the answer is empty"
-    if wanted(question).kind == "time" and not _may_be_time(text):
+    want = wanted(question)
+    if want.kind == "time" and not (_may_be_hours(text) or spans.pieces_of(want, text)):
         return False, f"a time of day was asked for, not {text[:40]!r}"
     if answer_type == "number" and (not _NUMBER.search(in_figures(text)) or _MOMENT.fullmatch(text.strip())):
         return False, f"a number was asked for, not {text[:40]!r}"
@@ -106,11 +107,10 @@ def _typed(text: str, answer_type: str, question: str) -> tuple[bool, str]:
     return True, ""
 
 
-def _may_be_time(text: str) -> bool:
-    """Whether a text may tell a time of day: "19:30", "from 9 to 5", "at dusk"; no date, no price."""
+def _may_be_hours(text: str) -> bool:
+    """Whether a text may tell hours of a day: "from 9 to 5", "at dusk"; no date, no number of a booking."""
     hours = [int(figure) for figure in re.findall(r"\d+", text)]
-    plain = len(hours) <= 2 and all(hour <= 24 for hour in hours) and not re.search(r"[^\W\d]\d", text)  # B03
-    return plain or _CLOCK.search(text) is not None
+    return len(hours) <= 2 and all(hour <= 24 for hour in hours) and not re.search(r"[^\W\d]\d", text)  # B03
 
 
 def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[str, str]]) -> Check:

@@ -23,7 +23,7 @@ class Reading:
         cell: which cell of the result's first row is the answer; None: the result says it itself.
         yes_no: the answer is whether the result is more than nothing.
         unit: of the result, where nothing else says it.
-        spelled_out: in the table's own words: what it does not find is not there.
+        absent: it asks for a value that is not in the table which is named: nobody finds that.
     """
 
     tool: str
@@ -32,4 +32,4 @@ class Reading:
     cell: int | None = None
     yes_no: bool = False
     unit: str = ""
-    spelled_out: bool = False
+    absent: bool = False

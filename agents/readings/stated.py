@@ -6,7 +6,7 @@ has to stand in its column, so that nothing is guessed; anything else is for the
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from pointwork.agents.readings import Reading, measured
@@ -180,9 +180,10 @@ def stated(question: str, tables: Sequence[TableInfo], texts: Texts) -> Reading 
         text, before = _ASKED.sub("", text), text
     found = _asked(text, [_Query(info, texts) for info in tables])
     # of what is not in the table that is named nothing is said, instead of something of all the rest
-    found += [one for one in _asked(text, [_Query(info, texts, True) for info in tables]) if one[0] >= 1]
+    nowhere = [one for one in _asked(text, [_Query(info, texts, True) for info in tables]) if one not in found]
+    found += [(fit, replace(reading, absent=True)) for fit, reading in nowhere if fit >= 1]
     best = [reading for fit, reading in found if fit == max(fit for fit, _ in found)]
-    return best[0] if best and all(one == best[0] for one in best) else None
+    return best[0] if len(best) == 1 else None
 
 
 _Asked = tuple[float, Reading]
@@ -257,7 +258,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Query], _Asked | 
 
 
 def _reading(sql: str, column: Column) -> Reading:
-    return Reading("sql", {"query": sql}, 1.0, unit=measured.unit_named(column.name), spelled_out=True)
+    return Reading("sql", {"query": sql}, 1.0, unit=measured.unit_named(column.name))
 
 
 def _ordered(column: Column) -> bool:

@@ -160,9 +160,10 @@ def test_what_is_asked_in_a_tables_words_and_is_not_there_is_nowhere(root: Path)
     with pytest.raises(NothingFound, match="the table has nothing there"):
         said_by_tables(root, "What are the total weekly hours of the bakers whose name is Di Moss?")
     (root / "bakers.csv").write_text(f"{BAKERS}Di Moss,2022-01-01,\n")
-    with pytest.raises(AgentError) as another:  # who reads texts may know it
-        said_by_tables(root, "What are the weekly hours of Di Moss?")
-    assert not isinstance(another.value, NothingFound)
+    for task in ("What are the weekly hours of Di Moss?", "weekly hours of the bakers whose name is Di Moss"):
+        with pytest.raises(AgentError, match="the table has nothing there") as another:
+            said_by_tables(root, task)
+        assert not isinstance(another.value, NothingFound)  # who reads texts may know it
 
 
 def said_by_tables(root: Path, task: str) -> str:

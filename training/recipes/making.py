@@ -114,17 +114,10 @@ def make(
     lr = (1e-4 if trials else 6e-4) if lr is None else lr
     batch = batch or (TASKS if trials else BATCH.get(role, EXAMPLES))
     source = Drawn(model, taught, batch, trials, seed) if trials else Bundled(taught, batch, seed)
-    steps = max(1, round(epochs * source.steps_per_epoch))
-    settings = Settings(
-        steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
-    )
     # a run that is taken up has its first figure already: the model is no longer what it was
     before = kept["before"] if "before" in kept else accuracy(held_out, _answers(model))
     notes.write(folder, NOTE, {"role": role, "parent": version, "before": before})
-    if isinstance(source, Drawn):
-        report = GRPOTrainer(model, source, settings, folder, show=show).fit()
-    else:
-        report = SFTTrainer(model, source, settings, folder, show=show).fit()
+    report = _trainer(model, source, folder, epochs, lr, seed, show).fit()
     after = accuracy(held_out, _answers(model))
     made = Made(
         role,
@@ -144,6 +137,24 @@ def make(
     )
     notes.write(folder, NOTE, {**asdict(made), "machine": platform.machine()})
     return made
+
+
+def _trainer(
+    model: LocalModel,
+    source: "Drawn | Bundled",
+    folder: Path,
+    epochs: float,
+    lr: float,
+    seed: int,
+    show: bool | None,
+) -> GRPOTrainer | SFTTrainer:
+    steps = max(1, round(epochs * source.steps_per_epoch))
+    settings = Settings(
+        steps=steps, lr=lr, warmup=min(20, steps // 10), schedule="cosine", save_every=20, seed=seed
+    )
+    if isinstance(source, Drawn):
+        return GRPOTrainer(model, source, settings, folder, show=show)
+    return SFTTrainer(model, source, settings, folder, show=show)
 
 
 class Bundled:
