@@ -34,6 +34,15 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 _LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _in_an_empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
+    """A team reads the folder that it is started in: not this repository, with its hundred tables."""
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("started-in"))
+    yield
+    os.chdir(before)
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     """No key, configuration or store of the developer's own reaches a test."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pointwork.errors import ToolError
 from pointwork.tools import paths
-from pointwork.tools.duck import Database, open_database
+from pointwork.tools.duck import Database, load_together, open_database
 from pointwork.tools.markdown_tables import MAX_BYTES as MAX_PAGE
 from pointwork.tools.markdown_tables import SUFFIXES as PAGES
 from pointwork.tools.markdown_tables import markdown_tables
@@ -56,6 +56,8 @@ def catalog(root: Path) -> list[TableInfo]:
     with _lock:
         if (root, sources) in _linked:
             return list(_linked[root, sources])
+        new = [source for source in sources if (root, source) not in _known]
+    load_together(root, new)
     found = _referring(root, [_described(root, source) for source in sources])
     with _lock:
         _linked[root, sources] = found
@@ -196,35 +198,33 @@ def _described(root: Path, source: Source) -> TableInfo:
 def _look(database: Database, source: Source) -> TableInfo:
     table = quote_name(source.name)
     columns = [Column(name, kind) for name, kind in database.types(table)]
-    rows = database.query(f"SELECT count(*) FROM {table}", 1).rows[0][0]  # noqa: S608
-    counted = _counts(database, table, columns)
+    rows, counted = _counts(database, table, columns)
     described = tuple(
         Column(
             c.name,
             c.type,
-            _values(database, table, c),
+            _values(database, table, c) if distinct <= MAX_VALUES else (),
             empties,
             distinct,
-            c.kind == "text" and 0 < distinct == codes,
+            0 < distinct == codes,
         )
         for c, (empties, distinct, codes) in zip(columns, counted, strict=True)
     )
-    return TableInfo(source.name, source, described, int(rows))
+    return TableInfo(source.name, source, described, rows)
 
 
-def _counts(database: Database, table: str, columns: list[Column]) -> list[tuple[int, int, int]]:
-    """(empty cells, different values, different codes) of each column."""
-    asked = [
-        f"count(*) FILTER (WHERE {name} IS NULL OR trim(CAST({name} AS VARCHAR)) = ''), count(DISTINCT {name}), "
-        f"count(DISTINCT {name}) FILTER (WHERE regexp_full_match(CAST({name} AS VARCHAR), '{CODE}') "
-        f"AND NOT regexp_full_match(CAST({name} AS VARCHAR), '{DIGITS}'))"
-        for name in (quote_name(column.name) for column in columns)
-    ]
-    if not asked:
-        return []
+def _counts(database: Database, table: str, columns: list[Column]) -> tuple[int, list[tuple[int, int, int]]]:
+    """The rows, and of each column (empty cells, different values, different codes)."""
+    asked = ["count(*)"]
+    for column in columns:
+        name, text = quote_name(column.name), column.kind == "text"
+        empty = f"trim(CAST({name} AS VARCHAR)) = ''" if column.kind in ("text", "other") else "false"
+        coded = f"regexp_full_match({name}, '{CODE}') AND NOT regexp_full_match({name}, '{DIGITS}')"
+        asked += [f"count(*) FILTER ({name} IS NULL OR {empty})", f"count(DISTINCT {name})"]
+        asked += [f"count(DISTINCT {name}) FILTER ({coded})" if text else "0"]
     row = database.query(f"SELECT {', '.join(asked)} FROM {table}", 1).rows[0]  # noqa: S608
-    numbers = iter(map(int, row))
-    return list(zip(numbers, numbers, numbers, strict=True))
+    numbers = iter(map(int, row[1:]))
+    return int(row[0]), list(zip(numbers, numbers, numbers, strict=True))
 
 
 def texts_of(root: Path, info: TableInfo, column: Column) -> tuple[str, ...]:

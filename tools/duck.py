@@ -32,6 +32,10 @@ SECONDS = 10.0
 MEMORY_MB = 512
 _KEPT = 12  # databases that stay loaded
 
+# Of a folder's tables the small ones lie in one database: to open one takes longer than to load such a table.
+_SMALL, _TOGETHER = 2_000_000, 30_000_000  # bytes of a file, of all
+_SHELVES = 4  # such databases that stay loaded
+
 _BEFORE = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -62,15 +66,26 @@ class Rows:
 
 
 class Database:
-    """Tables in memory that can only be read. Threads may share it."""
+    """Tables in memory that can only be read. Threads may share it.
 
-    def __init__(self, root: Path, sources: tuple[Source, ...]) -> None:
+    Attributes:
+        sources: the tables that it was made of. Where it need not be ``whole``, those that can be read.
+    """
+
+    def __init__(self, root: Path, sources: tuple[Source, ...], *, whole: bool = True) -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=dict(_BEFORE))
-        needed = _with_others(sources)
+        needed, loaded = _with_others(sources), set[Source]()
         for source in needed:
-            self._load(root, source)
+            try:
+                self._load(root, source)
+            except ToolError:
+                if whole:
+                    raise
+            else:
+                loaded.add(source)
+        self.sources = frozenset(loaded)
         for source in needed:
             if source.references:
                 self._join(source)
@@ -193,7 +208,35 @@ def plain(cell: Any) -> Any:
 
 
 _databases: OrderedDict[tuple[Path, tuple[Source, ...]], Database] = OrderedDict()
+_shelves: OrderedDict[tuple[Path, frozenset[Source]], Database] = OrderedDict()
 _lock = threading.Lock()
+
+
+def load_together(root: Path, sources: Sequence[Source]) -> None:
+    """Load the small tables among these into one database, which ``open_database`` then gives for each of them.
+
+    What can not be read, or refers to others, is left out: ``open_database`` says why, or joins them.
+    """
+    small: list[Source] = []
+    size = 0
+    for source in sources:
+        if source.size <= _SMALL and size + source.size <= _TOGETHER and not source.references:
+            small.append(source)
+            size += source.size
+    if len(small) < 2:
+        return
+    made = Database(root, tuple(small), whole=False)
+    with _lock:
+        _shelves[root, made.sources] = made
+        while len(_shelves) > _SHELVES:
+            _shelves.popitem(last=False)
+
+
+def _together(root: Path, sources: tuple[Source, ...]) -> Database | None:
+    """The database in which a table lies with others of its folder."""
+    if len(sources) > 1:
+        return None
+    return next((made for (of, held), made in _shelves.items() if of == root and sources[0] in held), None)
 
 
 def open_database(root: Path, sources: tuple[Source, ...]) -> Database:
@@ -207,6 +250,8 @@ def open_database(root: Path, sources: tuple[Source, ...]) -> Database:
         if key in _databases:
             _databases.move_to_end(key)
             return _databases[key]
+        if (shared := _together(root, sources)) is not None:
+            return shared
     made = Database(root, sources)
     with _lock:
         _databases[key] = made

@@ -21,6 +21,7 @@ SUFFIXES = frozenset({".md", ".markdown"})
 MAX_BYTES = 2_000_000
 """Larger pages are not looked through."""
 
+_SHORT = 200_000  # characters of a page whose tables are kept
 _LEAST = 2  # rows, and columns: what is smaller is a note in a frame
 _RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*\|[ \t|:-]*$", re.MULTILINE)
 _NUMBER = re.compile(r"(?P<sign>[-+−]?)\s?[£$€]?\s?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?%?")
@@ -53,6 +54,16 @@ def markdown_tables(text: str) -> list[MarkdownTable]:
     """The tables of a page, in order, that have a header with different names, two columns and two rows."""
     if _RULE.search(text) is None:  # most pages: nothing is parsed
         return []
+    # a page is parsed to know its tables, and then for each of them
+    return list(_kept(text) if len(text) <= _SHORT else _tables(text))
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(text: str) -> list[MarkdownTable]:
+    return _tables(text)
+
+
+def _tables(text: str) -> list[MarkdownTable]:
     found: list[MarkdownTable] = []
     names: dict[str, int] = {}
     for heading, (first, *rest) in _grids(_parser().parse(text)):

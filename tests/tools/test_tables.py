@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # pyright: ignore[reportMissingModuleSource, reportMissingTypeStubs]
 
 from pointwork.errors import ToolError
-from pointwork.tools import Tool, ToolContext, ToolResult
+from pointwork.tools import Tool, ToolContext, ToolResult, duck
+from pointwork.tools.duck import open_database
 from pointwork.tools.table_info import Column
 from pointwork.tools.tables import arguments_schema, catalog, describe_table, list_tables, query_table, sql
 
@@ -564,3 +565,31 @@ def test_tables_named_like_words_of_sql(tmp_path: Path, name: str) -> None:
 )
 def test_kinds_of_columns(type_: str, kind: str) -> None:
     assert Column("x", type_).kind == kind
+
+
+def test_small_tables_of_a_folder_lie_in_one_database(root: Path) -> None:
+    (root / "staff.csv").write_text("name,hours\nAnn,5\nBen,7\n")
+    (root / "broken.csv").write_text("a,b\n1,2\n3\n")
+    known = {info.name: info for info in catalog(root)}
+    assert "broken at line 3" in known["broken"].problem
+    with pytest.raises(ToolError, match="broken at line 3"):
+        open_database(root.resolve(), (known["broken"].source,))
+    sales, staff = (open_database(root.resolve(), (known[name].source,)) for name in ("sales", "staff"))
+    assert sales is staff
+    assert sales.query("SELECT sum(hours) FROM staff", 1).rows == [[12]]
+    # a file that is changed is another table; the others stay where they are
+    (root / "staff.csv").write_text("name,hours\nAnn,50\nBen,7\n")
+    again = {info.name: info for info in catalog(root)}
+    assert open_database(root.resolve(), (again["sales"].source,)) is sales
+    changed = open_database(root.resolve(), (again["staff"].source,))
+    assert changed.query("SELECT sum(hours) FROM staff", 1).rows == [[57]]
+
+
+def test_large_tables_lie_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duck, "_SMALL", 200)
+    for name in "abc":
+        (root / f"{name}.csv").write_text(f"{name},n\nx,1\n")
+    known = {info.name: info.source for info in catalog(root)}
+    opened = {name: open_database(root.resolve(), (source,)) for name, source in known.items()}
+    assert opened["a"] is opened["b"] is opened["c"] is not opened["sales"]
+    assert opened["sales"].query("SELECT count(*) FROM sales", 1).rows == [[4]]
