@@ -234,9 +234,10 @@ def load_together(root: Path, sources: Sequence[Source]) -> None:
 
 def _together(root: Path, sources: tuple[Source, ...]) -> Database | None:
     """The database in which a table lies with others of its folder."""
-    if len(sources) > 1:
+    if len(sources) != 1:
         return None
-    return next((made for (of, held), made in _shelves.items() if of == root and sources[0] in held), None)
+    [one] = sources
+    return next((made for (of, held), made in _shelves.items() if of == root and one in held), None)
 
 
 def open_database(root: Path, sources: tuple[Source, ...]) -> Database:
