@@ -12,7 +12,7 @@ EXTRAS = {
     "torch": "train",
     "transformers": "train",
     "peft": "train",
-    "gguf": "train",
+    "gguf": "local",
     "vllm": "vllm",
     "matplotlib": "plot",
     "pypdf": "read",

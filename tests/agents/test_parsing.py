@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointwork.agents.parsing import parser
@@ -332,6 +332,7 @@ def scores(layout: Layout, seed: int) -> Scores:
     )
 
 
+@settings(max_examples=40)  # each looks through some thousand queries
 @given(st.integers(0, 10_000))
 def test_queries_come_likeliest_first_and_are_refused_or_run(root: Path, schema: Schema, seed: int) -> None:
     layout = lay_out("What did Ann Reed pay for the drill after 2 March 2024, over 3?", schema, shipped().pieces)

@@ -224,7 +224,7 @@ def test_what_is_no_number_is_refused_before_a_run_begins(name: str) -> None:
 
 def test_a_provider_that_is_busy_says_so(store: Store) -> None:
     async def go() -> None:
-        busy = Step(RateLimited("later", retry_after=7.0), times=None)
+        busy = Step(RateLimited("later", retry_after=0.1), times=None)
         with teams.make_team(store, busy) as team:
             async with Client(AgentServer(team).mcp) as client:
                 said = await client.call_tool("measurer", {"task": "Measure the width of the gate."})

