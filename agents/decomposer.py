@@ -137,8 +137,7 @@ def understood(
     """What was written as steps, at most so many; None: it is no plan. Arguments: see ``decompose``."""
     written = [line.strip() for line in said.strip().splitlines() if line.strip()]
     lines, answers = parted(written) if facts else (written, {})
-    # what several texts come to, read in the files, needs no such signs that a text was made up (``agreeing``)
-    if not 1 <= len(lines) <= most or not _built(lines) or not (facts or _sound(lines, task, around)):
+    if not 1 <= len(lines) <= most or not _sound(lines, task, around or shown(facts)):
         return None
     found = _found(lines, answers, facts)
     lines = [without_shape(task)] if len(lines) == 1 else [*map(without_shape, lines)]
@@ -183,22 +182,19 @@ def _unsigned(line: str, task: str) -> str:
     return f"abs({line})" if _GAP.fullmatch(line) and _MORE_BY.search(task) else line
 
 
-def _built(lines: Sequence[str]) -> bool:
-    """Whether steps build on earlier ones only, each but the last on which another builds, and none twice."""
+def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
+    """Whether steps build on earlier ones only, each but the last on which another builds, and name nothing new.
+
+    Names may be those of the files; numbers only those of the task, as what stands in the files is to be looked up.
+    """
     used: set[str] = set()
     for number, line in enumerate(lines, 1):
         needs = REFERENCE.findall(line)
         if any(int(need[1:]) >= number for need in needs):
             return False
         used |= set(needs)
-    return used == {f"s{number}" for number in range(1, len(lines))} and len(set(lines)) == len(lines)
-
-
-def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
-    """Whether steps name nothing new.
-
-    Names may be those of the files; numbers only those of the task, as what stands in the files is to be looked up.
-    """
+    if used != {f"s{number}" for number in range(1, len(lines))} or len(set(lines)) < len(lines):
+        return False
     text = "\n".join(REFERENCE.sub("", line) for line in lines)
     known = set(tokenize(f"{task} {around} Celsius Fahrenheit", stop=False))
     if any(not set(tokenize(name, stop=False)) <= known for name in _NAME.findall(text)):
@@ -206,7 +202,7 @@ def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
     said, parts = _said(task), _parts(task)
     given = said | parts | {part - 1 for part in parts}  # a quarter less is three quarters
     text = _DAY.sub(lambda day: day["day"], text)  # of a task's "3 May" the year and the month are made
-    if not all(_follows(float(number.replace(",", "")), given, len(lines) - 1) for number in _NUMBER.findall(text)):
+    if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
     if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):
         return False

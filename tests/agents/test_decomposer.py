@@ -15,7 +15,7 @@ from pointwork import Team
 from pointwork.agents.agreeing import DRAWN, KEPT, MOST, agreed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calling import ToolCaller, Work
-from pointwork.agents.decomposer import DRAWN_AT, Decomposed, calculates, covered, decompose, readings, understood
+from pointwork.agents.decomposer import DRAWN_AT, Decomposed, calculates, covered, decompose, readings
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.learned import Learned, learned_of
@@ -147,18 +147,9 @@ ANSWERED = "hours a week of Mabel Orme = 24\npay an hour of Mabel Orme = 13.50\n
 
 
 def test_names_may_be_those_of_the_files_and_numbers_not() -> None:
-    around, of_the_files = shown(STAFF), HOURS.replace("* 2", "* 21")
-    assert understood(HOURS, WEEK, 8, around) is not None
-    assert understood(HOURS, WEEK, 8) is None
-    assert understood(of_the_files, WEEK, 8, around) is None
-
-
-def test_of_what_several_texts_come_to_only_the_form_is_checked() -> None:
-    assert understood(HOURS.replace("Orme", "Ormerod").replace("* 2", "* 21"), WEEK, 8, facts=STAFF) is not None
-    forward = "pay of {s2} = 13.50\nhours = 24\n{s1} * {s2}"
-    unused = "pay = 13.50\nhours = 24\n{s1} * 2"
-    twice = "pay = 13.50\npay = 24\n{s1} * {s2}"
-    assert [understood(said, WEEK, 8, facts=STAFF) for said in (forward, unused, twice)] == [None, None, None]
+    assert _decomposed(HOURS, task=WEEK, around=STAFF) is not None
+    assert _decomposed(HOURS, task=WEEK) is None
+    assert _decomposed(HOURS.replace("* 2", "* 21"), task=WEEK, around=STAFF) is None
 
 
 def test_answers_that_stand_in_the_files_are_kept_with_where_they_do() -> None:
