@@ -89,7 +89,11 @@ def test_it_is_written_once_and_again_if_it_is_damaged(model: ModelFile) -> None
     assert requantizing.ready(model).read_bytes() == whole
 
 
-def test_other_weights_are_loaded_as_they_come(model: ModelFile) -> None:
+def test_other_weights_are_loaded_as_they_come(model: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    def written(*_: object) -> None:
+        pytest.fail("written")
+
+    monkeypatch.setattr(requantizing, "requantize", written)
     plain = replace(model, requantized=False)
     assert requantizing.ready(plain) == requantizing.at_hand(plain) == weights.path_of(model)
 

@@ -22,18 +22,17 @@ _FORM = "Q8_0"
 _lock = threading.Lock()
 
 
-def ready(file: ModelFile, *, progress: Progress | None = None, verify: bool = False) -> Path:
+def ready(file: ModelFile, *, progress: Progress | None = None) -> Path:
     """Path of the weights as they are best loaded: pulled if there are none, then written in the faster form.
 
     Args:
         file: which weights.
         progress: told bytes done and in all, first of a pull, then of the writing.
-        verify: check the SHA-256 of what was pulled even if it was checked before.
 
     Raises:
         ProviderError: the pull failed.
     """
-    source = weights.ensure(file, progress=progress, verify=verify)
+    source = weights.ensure(file, progress=progress)
     if not file.requantized:
         return source
     with _lock:

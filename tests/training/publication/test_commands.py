@@ -16,7 +16,7 @@ from stands import FakeVllm, move, tiny_probes
 
 from pointwork.cli import output
 from pointwork.cli.app import run_app
-from pointwork.models import weights
+from pointwork.models import requantizing, weights
 from pointwork.models.adapters import packaged
 from pointwork.settings import ModelSettings, Settings
 from pointwork.store import Store
@@ -172,8 +172,11 @@ def test_a_role_is_trained_and_proved_over_its_own_weights(
     assert asked == [wanted, wanted]
 
 
-def test_dry_run_of_both_back_ends(cli: Any, tmp_path: Path) -> None:
+def test_dry_run_of_both_back_ends(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tmp_path / "as it is loaded.gguf"
+    monkeypatch.setattr(requantizing, "at_hand", {weights.SMOLLM2_135M: loaded}.__getitem__)
     llama = cli("serve", "local:", "--dry-run", "--json").json
+    assert str(loaded) in llama["argv"]
     assert llama["argv"][1:3] == ["-m", "pointwork.models.serving"]
     assert "127.0.0.1" in llama["argv"]
     (tmp_path / "hf").mkdir()
