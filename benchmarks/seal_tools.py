@@ -55,6 +55,7 @@ class Recipe:
     batch: int
     sft_steps: int
     lr: float
+    grpo_lr: float
     steps: int
     tasks: int
     trials: int
@@ -90,11 +91,12 @@ def planned(arguments: argparse.Namespace) -> Recipe:
     if arguments.server:
         where = (folder / "served").resolve()
         draw = ServedSampler(arguments.server, where, name=f"seal-{arguments.seed}", patience=300)
+    lr = 5e-5 if arguments.full else 5e-4
     recipe = Recipe(
         data, dev, held_out if gpu else held_out[::3], test, made, [*varied[0], *varied[1]], draw, folder,
         arguments.seed, gpu, arguments.rehearse, batch=arguments.batch,
         sft_steps=int(arguments.epochs * (len(dev) + len(made)) / arguments.batch),
-        lr=5e-5 if arguments.full else 5e-4, steps=arguments.steps, tasks=arguments.tasks, trials=arguments.trials,
+        lr=lr, grpo_lr=arguments.rate or lr / 5, steps=arguments.steps, tasks=arguments.tasks, trials=arguments.trials,
         until=time.monotonic() + arguments.seconds,
     )  # fmt: skip
     if not arguments.rehearse:
@@ -146,7 +148,7 @@ def drawn_groups(model: LocalModel, recipe: Recipe) -> Callable[[int], list[Grou
 def reinforced(model: LocalModel, recipe: Recipe) -> dict[str, object] | None:
     """GRPO from the weights as they are, and the figures of the best ones; None: interrupted."""
     settings = Settings(
-        recipe.steps, lr=recipe.lr / 5, width=2048, save_every=10,
+        recipe.steps, lr=recipe.grpo_lr, width=2048, save_every=10,
         evaluate_every=1 if recipe.rehearsal else 10, patience=6, seed=recipe.seed,
     )  # fmt: skip
     groups, folder = drawn_groups(model, recipe), recipe.folder / "grpo"
@@ -177,6 +179,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--batch", type=int, default=32, help="examples in a supervised step")
     parser.add_argument("--steps", type=int, default=150, help="of GRPO; 0: the supervised start only")
+    parser.add_argument("--rate", type=float, help="learning rate of GRPO; default: a fifth of that before")
     parser.add_argument("--tasks", type=int, default=32, help="requests in a step of GRPO")
     parser.add_argument("--trials", type=int, default=8, help="answers to each")
     parser.add_argument("--varied", type=int, default=6, help="times that dev is made anew with other values")

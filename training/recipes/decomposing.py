@@ -17,6 +17,7 @@ AROUND = "task_steps_around.jsonl"
 # The same with what ``agents.facts`` shows of them: a step whose answer stands there has it behind it.
 # ``answer`` is the task's. Beside these, every so manieth of the others.
 FACTS, EVERY = "task_steps_facts.jsonl", 8
+TELLINGS = 3  # of each in a pass: as it is, then anew
 
 # How often those are shown; and of the others every so manieth beside what has nothing to do with it.
 TIMES, BESIDE = 2, 3
@@ -45,14 +46,22 @@ def comes_to(said: str, row: dict[str, Any]) -> str:
     return "" if found is None else asyncio.run(agreeing.answer_of(str(row["task"]), found))
 
 
-def right(said: str, row: dict[str, Any]) -> Callable[[str], bool]:
+def right(said: str, row: dict[str, Any], first: dict[str, Any] | None = None) -> Callable[[str], bool]:
     """Whether what is written comes to a task's answer, or reads and calculates as ``said`` if that does not.
 
-    Of a step that only all rows of a table tell, the answer is not written.
+    Of a step that only all rows of a table tell, the answer is not written. A task that is told anew (``varying``)
+    has its answer from its steps, if those of the ``first`` telling come to theirs.
     """
-    answer = agreeing.in_one_way(str(row.get("answer", "")))
-    told = cache(lambda: bool(answer) and comes_to(said, row) == answer)  # of thousands, few are ever asked
-    return lambda text: comes_to(text, row) == answer if told() else read(text) == read(said)
+    told_first, whole = (said, row) if first is None else ("\n".join(first["steps"]), first)
+    answer = agreeing.in_one_way(str(whole.get("answer", "")))
+
+    @cache  # of thousands, few are ever asked
+    def told() -> str:
+        if not answer or comes_to(told_first, whole) != answer:
+            return ""
+        return answer if first is None else comes_to(said, row)
+
+    return lambda text: comes_to(text, row) == told() if told() else read(text) == read(said)
 
 
 def shape(said: str) -> list[tuple[tuple[str, ...], bool]]:

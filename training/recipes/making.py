@@ -195,13 +195,14 @@ class Drawn:
         """The groups of a step."""
         tasks = self._batches(step)
         asked = [self._model.chat_ids([dict(m) for m in task.example.messages[:-1]]) for task in tasks]
-        drawn = sample(
-            self._model, asked, n=self._trials, max_tokens=ANSWER_TOKENS, seed=self._seed * 1_000_003 + step
-        )
+        seed, rows = self._seed * 1_000_003 + step, _rows(self._model)
+        drawn = sample(self._model, asked, n=self._trials, max_tokens=ANSWER_TOKENS, seed=seed, rows=rows)
         found: list[Group] = []
         for place, (task, prompt, answers) in enumerate(zip(tasks, asked, drawn, strict=True)):
             name = f"{step}.{place}"
-            right = [answer.ended and task.right(self._model.decode(answer.ids)) for answer in answers]
+            texts = [self._model.decode(answer.ids) if answer.ended else None for answer in answers]
+            worth = {text: text is not None and task.right(text) for text in set(texts)}  # many are the same
+            right = [worth[text] for text in texts]
             turns = [Turn(task.example.role, prompt, answer.ids, answer.logprobs) for answer in answers]
             rollouts = [Rollout(name, (turn,), float(so), so) for turn, so in zip(turns, right, strict=True)]
             found.append(Group(name, tuple(rollouts)))
@@ -245,12 +246,15 @@ def _same(kept: dict[str, Any], role: Role, parent: str, folder: Path) -> None:
         )
 
 
-def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:
-    rows = 256 if model.device.type == "cuda" else 16
+def _rows(model: LocalModel) -> int:
+    """Answers that are drawn at once."""
+    return 256 if model.device.type == "cuda" else 16
 
+
+def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:
     def answer(prompts: Sequence[Sequence[Message]]) -> list[str]:
         ids = [model.chat_ids([dict(m) for m in messages]) for messages in prompts]
-        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=rows)
+        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=_rows(model))
         return [model.decode(completions[0].ids) for completions in drawn]
 
     return answer

@@ -25,7 +25,7 @@ from pointwork.agents.services import ANYTHING
 from pointwork.errors import ToolError
 from pointwork.models import Message
 from pointwork.tools import expressions
-from pointwork.training.recipes import decomposing, gsm8k, pages, querying
+from pointwork.training.recipes import decomposing, gsm8k, pages, querying, varying
 from pointwork.training.samples import Example
 
 Role = Literal["planner", "worker-small", "reader", "querier", "decomposer", "reckoner"]
@@ -88,7 +88,7 @@ def tasks(
         rows = [row for row in [*facts, *plain] if not _tenth(row["task"])]
         random.Random(seed).shuffle(rows)
         kept = [row for row in facts if _tenth(row["task"])]
-        return [_figures(row) for row in rows[:limit]], [_figures(row) for row in kept[:limit]]
+        return _tellings(rows[:limit], seed)[:limit], [_figures(row) for row in kept[:limit]]
     own = [(row["task"], _plan(row) if role == "planner" else _problem(row["task"], row["expression"], seed))
            for row in _rows("plans.jsonl" if role == "planner" else "word_problems.jsonl")]  # fmt: skip
     held_out = [task for text, task in own if _tenth(text)]
@@ -150,9 +150,17 @@ def _steps(row: dict[str, Any]) -> Task:
     return Task(example, lambda answer: decomposing.shape(answer) == gold)
 
 
-def _figures(row: dict[str, Any]) -> Task:
+def _tellings(rows: Sequence[dict[str, Any]], seed: int) -> list[Task]:
+    """Each task as it is, then all of them told anew."""
+    found, names = [_figures(row) for row in rows], varying.names_of(rows)
+    for number in range(1, decomposing.TELLINGS):
+        found += [_figures(varying.varied(row, names, seed * 1000 + number), row) for row in rows]
+    return found
+
+
+def _figures(row: dict[str, Any], first: dict[str, Any] | None = None) -> Task:
     """A task with its steps and their answers; right is what comes to the task's."""
-    return Task(_stepped(row, "reckoner"), decomposing.right("\n".join(row["steps"]), row))
+    return Task(_stepped(row, "reckoner"), decomposing.right("\n".join(row["steps"]), row, first))
 
 
 def _stepped(row: dict[str, Any], role: Role) -> Example:
