@@ -21,6 +21,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]{2,}\b")
 # A word in one of these places is written large for its place; columns begin an item.
 _BEGINS = re.compile(r"(?:^|[.:;!?]\s|[\"“(]|= ?)\s*$")
+_COLUMNS = re.compile(r"[\w-]+: (?!.*;)(?!.*[.!?…]$).*, .*, ")  # a table by its columns
 _DATE = re.compile(r"\b(?:19|20)\d\d-\d\d-\d\d\b")
 # Figures that are not parts of dates, times, numbers of telephones, codes or references.
 _FIGURE = re.compile(r"(?<![\w.:/{-])\d+(?:\.\d+)?(?![\w:/}-]|\.\d)")
@@ -61,12 +62,13 @@ def names_of(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _names(lines: Sequence[str]) -> set[str]:
-    """Words that are written large although nothing begins with them, and small nowhere."""
+    """Words that are written large although nothing begins with them, and small nowhere; no columns."""
     small = {word for line in lines for word in re.findall(r"\b[a-zà-ÿ]+\b", line)}
+    columns = {match[0] for line in lines if _COLUMNS.match(line) for match in _NAME.finditer(line)}
     found = {
         match[0] for line in lines for match in _NAME.finditer(line) if not _BEGINS.search(line[: match.start()])
     }
-    return {name for name in found if name.lower() not in small} - {*MONTHS, *DAYS}
+    return {name for name in found - columns if name.lower() not in small} - {*MONTHS, *DAYS}
 
 
 Told = Callable[[str], str]
