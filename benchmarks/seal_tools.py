@@ -96,8 +96,8 @@ def planned(arguments: argparse.Namespace) -> Recipe:
         data, dev, held_out if gpu else held_out[::3], test, made, [*varied[0], *varied[1]], draw, folder,
         arguments.seed, gpu, arguments.rehearse, batch=arguments.batch,
         sft_steps=int(arguments.epochs * (len(dev) + len(made)) / arguments.batch),
-        lr=lr, grpo_lr=arguments.rate or lr / 5, steps=arguments.steps, tasks=arguments.tasks, trials=arguments.trials,
-        until=time.monotonic() + arguments.seconds,
+        lr=lr, grpo_lr=arguments.rate or lr / 5, steps=arguments.steps, tasks=arguments.tasks,
+        trials=arguments.trials, until=time.monotonic() + arguments.seconds,
     )  # fmt: skip
     if not arguments.rehearse:
         return recipe

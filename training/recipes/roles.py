@@ -151,10 +151,12 @@ def _steps(row: dict[str, Any]) -> Task:
 
 
 def _tellings(rows: Sequence[dict[str, Any]], seed: int) -> list[Task]:
-    """Each task as it is, then all of them told anew."""
-    found, names = [_figures(row) for row in rows], varying.names_of(rows)
-    for number in range(1, decomposing.TELLINGS):
-        found += [_figures(varying.varied(row, names, seed * 1000 + number), row) for row in rows]
+    """Each task as it is, and told anew."""
+    found: list[Task] = []
+    names = varying.names_of(rows)
+    for row in rows:
+        again = (varying.varied(row, names, seed * 1000 + n) for n in range(1, decomposing.TELLINGS))
+        found += [_figures(row), *(_figures(other, row) for other in again)]
     return found
 
 

@@ -1,10 +1,12 @@
-"""Tasks with answered steps, told anew: other names and figures in the same places, so that these are read, not known.
+"""Tasks with answered steps, told anew: other names and figures in the same places, to be read and not known.
 
 A small model remembers what "Coast" costs rather than where it stands. In each telling names of people, places and
-things are exchanged for those of other tasks, figures that steps take from the files for others of the same form and
-rank, dates move by whole weeks, and neighbouring lines change places. (Domain randomisation; Tobin et al., 2017.)
+things are exchanged for those of other tasks, figures that steps take from the files for others of the same form
+and rank, dates move by whole weeks, and neighbouring lines change places. (Tobin et al., "Domain Randomization for
+Transferring Deep Neural Networks from Simulation to the Real World", 2017.)
 """
 
+import calendar
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -16,8 +18,7 @@ SWAPPED = 0.2  # of neighbouring lines
 KEPT = 12  # figures up to this are counts of hours, months, people: what is said about them would not fit others
 SPREAD = 0.3  # how far a figure moves at most, as a share
 
-MONTHS = "January February March April May June July August September October November December".split()
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS, DAYS = set(calendar.month_name[1:]), set(calendar.day_name)
 _NAME = re.compile(r"\b[A-Z][a-zà-ÿ]{2,}\b")
 # A word in one of these places is written large for its place; columns begin an item.
 _BEGINS = re.compile(r"(?:^|[.:;!?]\s|[\"“(]|= ?)\s*$")
@@ -68,7 +69,7 @@ def _names(lines: Sequence[str]) -> set[str]:
     found = {
         match[0] for line in lines for match in _NAME.finditer(line) if not _BEGINS.search(line[: match.start()])
     }
-    return {name for name in found - columns if name.lower() not in small} - {*MONTHS, *DAYS}
+    return {name for name in found - columns if name.lower() not in small} - MONTHS - DAYS
 
 
 Told = Callable[[str], str]
@@ -84,7 +85,7 @@ def _renamed(texts: Sequence[str], lines: Sequence[str], names: Sequence[str], d
 def _moved(texts: Sequence[str], lines: Sequence[str], names: Sequence[str], draw: random.Random) -> Told:
     """By whole weeks, if no date is written with the name of its month."""
     words = {match[0] for text in [*texts, *lines] for match in _NAME.finditer(text)}
-    if words & set(MONTHS):
+    if words & MONTHS:
         return lambda text: text
     weeks = timedelta(weeks=draw.choice([-1, 1]) * draw.randint(1, 60))
 
@@ -101,7 +102,8 @@ def _refigured(texts: Sequence[str], lines: Sequence[str], names: Sequence[str],
     """Only what a step takes from the files and nothing else names; more stays more, so comparisons hold."""
     task, steps = texts[0], texts[1:]
     taken = {found[1].strip() for step in steps if (found := _FOUND.search(step))}
-    said = {match[0] for text in [task, *(_FOUND.sub("", step) for step in steps)] for match in _FIGURE.finditer(text)}
+    kept = [task, *(_FOUND.sub("", step) for step in steps)]
+    said = {match[0] for text in kept for match in _FIGURE.finditer(text)}
     shown = {match[0] for line in lines for match in _FIGURE.finditer(line)}
     ranks = sorted({float(figure) for figure in shown | said})
     others: dict[str, str] = {}
@@ -124,4 +126,3 @@ def _like(other: str, chosen: str) -> str:
     """A figure that is written in two ways (5.4, 5.40) stays so."""
     digits = len(other.partition(".")[2])
     return f"{float(chosen):.{digits}f}" if float(f"{float(chosen):.{digits}f}") == float(chosen) else chosen
-
