@@ -72,6 +72,38 @@ def test_migrations_from_anywhere_end_in_the_schema_of_the_tables(
     assert revision_of(empty_database_url) == HEAD
 
 
+def described(database: Database) -> dict[str, Any]:
+    """All that the database says of its tables, in an order of its own where there is none."""
+    found = inspect(database.engine)
+    return {
+        table: {
+            "columns": [
+                {k: str(v) if k == "type" else v for k, v in row.items()} for row in found.get_columns(table)
+            ],
+            "primary key": found.get_pk_constraint(table),
+            "foreign keys": sorted(found.get_foreign_keys(table), key=str),
+            "indexes": sorted(found.get_indexes(table), key=str),
+            "unique": sorted(found.get_unique_constraints(table), key=str),
+            "checks": sorted(found.get_check_constraints(table), key=str),
+        }
+        for table in found.get_table_names()
+    }
+
+
+def test_a_new_database_is_as_one_that_went_through_all_revisions(
+    backend: str, new_database: Callable[..., str]
+) -> None:
+    url = new_database(backend, empty=True)
+    new, old = Database(parse_url(url)), at_revision(new_database(backend, empty=True), REVISIONS[-1])
+    migrate(new)
+    migrate(old)
+    assert described(new) == described(old)
+    assert len(described(new)) == len(metadata.tables) + 1
+    new.close()
+    old.close()
+    assert revision_of(url) == HEAD
+
+
 @pytest.mark.parametrize("revision", REVISIONS[1:])
 def test_rows_of_an_older_package_are_kept(empty_database_url: str, revision: str) -> None:
     database = at_revision(empty_database_url, revision)
