@@ -33,8 +33,8 @@ T = TypeVar("T")
 BUDGET = {"cuda": 16384, "cpu": 2048}
 
 
-# Steps on a GPU from which on compiling the model (a minute) pays.
-LONG = 200
+# Steps on a GPU from which on compiling the model pays: a minute of 16 cores, and more beside others that do so.
+LONG = 500
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,11 @@ from pointwork.training.samples import Example, Group
 from pointwork.training.trainer import GRPOTrainer
 
 
+@pytest.fixture(autouse=True)
+def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "ANSWER_TOKENS", 16)
+
+
 def test_a_recipe_is_made_and_shipped(tiny_folder: Path, tmp_path: Path) -> None:
     made = make("planner", tmp_path / "run", base=str(tiny_folder), epochs=1.0, limit=4, show=False)
     assert (made.stopped, made.examples, made.held_out) == ("finished", 4, 4)
@@ -90,7 +95,6 @@ def test_a_recipe_learns_from_which_of_its_own_answers_are_right(
         return taught[:3], taught[3:]
 
     monkeypatch.setattr(making, "tasks", some)
-    monkeypatch.setattr(making, "ANSWER_TOKENS", 16)
     drawn: list[Group] = []
     given = GRPOTrainer.samples_of
 

@@ -370,9 +370,11 @@ def test_micro_batches_fit_the_device(
     assert max(sizes) > most / 2
 
 
-def test_a_compiled_model_learns_the_same(tmp_path: Path) -> None:
+# Machine code for each graph takes minutes: the fast tests compute the same graphs one operation after the other.
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_a_compiled_model_learns_the_same(tmp_path: Path, backend: str) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, str(Path(__file__).with_name("compiling.py")), str(tmp_path)]
+    command = [sys.executable, str(Path(__file__).with_name("compiling.py")), str(tmp_path), backend]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout.splitlines()[-1])

@@ -25,7 +25,7 @@ _upgrading = threading.Lock()
 
 
 def migrate(database: Database, target: str = HEAD) -> None:
-    """Bring the schema to a revision. A new database gets the newest outright, which takes a fifth of the time.
+    """Bring the schema to a revision. A new database gets the newest outright, in a quarter of the time.
 
     Args:
         database: an open one.
