@@ -68,8 +68,10 @@ class Beside:
     def _watch(self) -> None:
         while not self._ended.wait(0.1):
             owner: int | None = None
-            with suppress(OSError, ValueError):
-                owner = int(self._alone.read_text())
+            with suppress(OSError, ValueError):  # one that was killed while it measured is nobody
+                found = int(self._alone.read_text())
+                os.killpg(found, 0)
+                owner = found
             if owner != self._stopped:
                 self._signal(signal.SIGCONT)
                 self._stopped = owner

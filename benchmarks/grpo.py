@@ -33,8 +33,8 @@ REHEARSED = {"64": (2, 4, 16), "512": (4, 8, 24)}
 TARGETS = {"64": 2.5, "512": 2.0}
 RANK, LR, SEED = 16, 1e-5, 0
 WARM, COUNTED = 2, 6
-# Of the GPU's memory for TRL's vLLM, and GB of keys and values for ours.
-SHARE, KEYS = 0.1, 10.0
+# Of the GPU's memory for TRL's vLLM, which counts what others take while it starts; GB of keys and values for ours.
+SHARE, KEYS = 0.2, 10.0
 BESIDE, VLLM = "POINTWORK_BESIDE", "POINTWORK_VLLM"  # parts that start together; whether ours has vLLM, too
 NAMES = ["Ann", "Bo", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana"]
 THINGS = ["apples", "books", "coins", "drums", "eggs", "flags", "gems", "hats"]
