@@ -6,6 +6,10 @@ POINT: ``<node>:before|after:<n>`` (the n-th time the node runs: before its work
 checkpoint), ``tool:effect`` (after the tool's effect, before its record), ``tool:intent`` (before the effect),
 ``tool:slow`` (a tool that takes long), or none.
 KIND: what the tool offers for an indeterminate call: ``key``, ``reconcile`` or ``nothing``.
+
+    driver.py --serve
+
+takes such command lines, a line of JSON each, and forks a process for each: it has imported and done nothing else.
 The effect is a line in ``effects.txt`` beside the store.
 """
 
@@ -14,10 +18,12 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 from pointwork import Agent, Budget, Team, tool
+from pointwork.agents.lifecycle import load_graphs
 from pointwork.agents.nodes import Nodes
 from pointwork.models import ScriptedClient, Step
 from pointwork.settings import Settings
@@ -133,6 +139,22 @@ def kill_at(point: str) -> None:
     setattr(Nodes, node, wrapped)
 
 
+def serve() -> None:
+    """Do what standard input says, and print how each process ended."""
+    load_graphs()
+    assert threading.active_count() == 1
+    for line in sys.stdin:
+        given = json.loads(line)
+        child = os.fork()
+        if not child:
+            for number, path in ((1, given["out"]), (2, given["err"])):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            sys.argv[1:] = given["arguments"]
+            return main()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    return None
+
+
 def main() -> None:
     """Run or resume, printing events and at last the result."""
     parser = argparse.ArgumentParser()
@@ -159,4 +181,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve() if sys.argv[1:] == ["--serve"] else main()
