@@ -18,10 +18,14 @@ one sequence need no mask; 500 tokens each on a CPU, they take three quarters of
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from pointwork.errors import UsageError
+
+Integers = npt.NDArray[np.int64]
 
 # What a pair of places costs in attention, in tokens that go through all weights: 2 × width × layers / weights.
 # 1/3,000 in SmolLM2-135M, less in larger models.
@@ -88,46 +92,42 @@ class Batch:
 
 
 class _Row:
-    """One row under construction: a trie of sorted paths, in depth-first order."""
+    """One row under construction: a trie of sorted paths, in depth-first order.
 
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self.positions: list[int] = []
-        self.ends: list[int] = []
-        self.members: list[tuple[int, list[int]]] = []
-        self._path: tuple[int, ...] = ()
-        self._nodes: list[int] = []
+    Args:
+        room: nodes that it can have.
+    """
 
-    def shared(self, path: Sequence[int]) -> int:
+    def __init__(self, room: int) -> None:
+        self.size = 0
+        self.ids, self.positions, self.ends = (np.zeros(room, np.int64) for _ in range(3))
+        self.members: list[tuple[int, Integers]] = []
+        self._path = self._nodes = np.zeros(0, np.int64)
+
+    def shared(self, path: Integers) -> int:
         """How many of the first nodes of this path are there already."""
-        count = 0
-        for mine, other in zip(self._path, path, strict=False):
-            if mine != other:
-                break
-            count += 1
-        return count
+        least = min(len(self._path), len(path))
+        other = np.flatnonzero(self._path[:least] != path[:least])
+        return int(other[0]) if len(other) else least
 
-    def takes(self, path: Sequence[int], width: int) -> bool:
+    def takes(self, path: Integers, width: int) -> bool:
         """Whether a path fits and sharing its beginning saves more than the wider row costs."""
         common = self.shared(path)
         new = len(path) - common
-        return len(self.ids) + new <= width and common >= 2 * PAIR * len(self.ids) * new
+        return self.size + new <= width and common >= 2 * PAIR * self.size * new
 
-    def add(self, member: int, path: tuple[int, ...]) -> None:
+    def add(self, member: int, path: Integers) -> None:
         common = self.shared(path)
         self._close(common)
-        nodes = self._nodes[:common]
-        for depth in range(common, len(path)):
-            nodes.append(len(self.ids))
-            self.ids.append(path[depth])
-            self.positions.append(depth)
-            self.ends.append(-1)
-        self._path, self._nodes = path, nodes
-        self.members.append((member, nodes))
+        first, self.size = self.size, self.size + len(path) - common
+        self.ids[first : self.size] = path[common:]
+        self.positions[first : self.size] = np.arange(common, len(path))
+        self._path = path
+        self._nodes = np.concatenate([self._nodes[:common], np.arange(first, self.size)])
+        self.members.append((member, self._nodes))
 
     def _close(self, depth: int) -> None:
-        for node in self._nodes[depth:]:
-            self.ends[node] = len(self.ids)
+        self.ends[self._nodes[depth:]] = self.size
 
     def finish(self) -> "_Row":
         self._close(0)
@@ -146,16 +146,17 @@ def pack(samples: Sequence[Sample], *, width: int = 1024, budget: int = 8192) ->
         UsageError: a sample has no prompt.
     """
     rows: list[_Row] = []
-    for member, path in sorted(_paths(samples), key=lambda item: item[1]):
+    for member, tokens in sorted(_paths(samples), key=lambda item: item[1]):
+        path = np.array(tokens, np.int64)
         row = rows[-1] if rows else None
         if row is None or not row.takes(path, width):
-            row = _Row()
+            row = _Row(max(width, len(path)))
             rows.append(row)
         row.add(member, path)
-    rows = sorted((row.finish() for row in rows), key=lambda row: -len(row.ids))
+    rows = sorted((row.finish() for row in rows), key=lambda row: -row.size)
     batches: list[Batch] = []
     while rows:
-        count = max(1, budget // len(rows[0].ids))
+        count = max(1, budget // rows[0].size)
         batches.append(_batch(rows[:count], samples))
         rows = rows[count:]
     return batches
@@ -171,36 +172,27 @@ def _paths(samples: Sequence[Sample]) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _batch(rows: Sequence[_Row], samples: Sequence[Sample]) -> Batch:
-    length = max(len(row.ids) for row in rows)
-
-    def padded(values: list[int], fill: int) -> list[int]:
-        return values + [fill] * (length - len(values))
-
-    def counted(values: list[int]) -> list[int]:
-        """Padding goes on counting: a position that falls back is taken for the start of another sequence."""
-        return values + [*range(values[-1] + 1, values[-1] + 1 + length - len(values))]
-
-    source: list[int] = []
-    targets: list[int] = []
-    sequence: list[int] = []
-    places: list[int] = []
+    length = max(row.size for row in rows)
+    ids, positions, ends = (np.zeros((len(rows), length), np.int64) for _ in range(3))
+    source: list[Integers] = []
     members: list[int] = []
     for number, row in enumerate(rows):
+        ids[number, : row.size], ends[number, : row.size] = row.ids[: row.size], row.ends[: row.size]
+        # Padding goes on counting: a position that falls back is taken for the start of another sequence.
+        last = row.positions[row.size - 1]
+        positions[number] = np.arange(last + 1 - row.size, last + 1 - row.size + length)
+        positions[number, : row.size] = row.positions[: row.size]
         for member, nodes in row.members:
-            sample = samples[member]
-            count = len(sample.completion_ids)
-            source += [number * length + node for node in nodes[len(sample.prompt_ids) - 1 :]]
-            targets += sample.completion_ids
-            sequence += [len(members)] * count
-            places += range(count)
+            source.append(number * length + nodes[len(samples[member].prompt_ids) - 1 :])
             members.append(member)
+    counts = [len(samples[member].completion_ids) for member in members]
     return Batch(
-        ids=torch.tensor([padded(row.ids, 0) for row in rows]),
-        positions=torch.tensor([counted(row.positions) for row in rows]),
-        ends=torch.tensor([padded(row.ends, 0) for row in rows]),
-        source=torch.tensor(source),
-        targets=torch.tensor(targets),
-        sequence=torch.tensor(sequence),
-        places=torch.tensor(places),
+        ids=torch.from_numpy(ids),
+        positions=torch.from_numpy(positions),
+        ends=torch.from_numpy(ends),
+        source=torch.from_numpy(np.concatenate(source)),
+        targets=torch.tensor([token for member in members for token in samples[member].completion_ids]),
+        sequence=torch.repeat_interleave(torch.arange(len(members)), torch.tensor(counts)),
+        places=torch.cat([torch.arange(count) for count in counts]),
         members=members,
     )
