@@ -1,6 +1,7 @@
 """The embedded model in the form that is read faster: the same weights, written once, and never half."""
 
 import asyncio
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,20 @@ def test_where_it_can_not_be_written_the_source_is_loaded(
         assert requantizing.ready(model) == weights.path_of(model)
     assert [path.name for path in weights.models_dir().iterdir()] == [weights.path_of(model).name]
     assert requantizing.ready(model) == requantizing.path_of(model)
+
+
+def test_without_space_nothing_is_computed(model: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = requantizing.ready(replace(model, requantized=False)).stat().st_size
+    usage = shutil.disk_usage(".")
+    called: list[Path] = []
+    monkeypatch.setattr(requantizing, "requantize", lambda source, *_: called.append(source))
+    free = 2 * size - 1
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
+    assert requantizing.ready(model).stat().st_size == size
+    assert not called
+    free += 1
+    requantizing.ready(model)
+    assert called
 
 
 def test_what_is_interrupted_leaves_nothing(model: ModelFile) -> None:

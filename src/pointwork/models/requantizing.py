@@ -9,6 +9,7 @@ answers as fast as before (``docs/overhead.md``). They stay what they are: an 8-
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 import threading
 from pathlib import Path
@@ -19,6 +20,7 @@ from pointwork.models import weights
 from pointwork.models.weights import ModelFile, Progress
 
 _FORM = "Q8_0"
+GROWTH = 2  # at most; of 4.5 bits a weight become 8.5
 _lock = threading.Lock()
 
 
@@ -77,6 +79,8 @@ def _seen(path: Path) -> list[int]:
 
 
 def _write(source: Path, target: Path, progress: Progress | None) -> None:
+    if shutil.disk_usage(target.parent).free < GROWTH * source.stat().st_size:
+        raise OSError(f"{target.parent} has no space for it")  # found before ten seconds of work
     # in a folder of its own, so that it is whole or not there; what a killed process leaves, the next pull sweeps
     with tempfile.TemporaryDirectory(prefix=weights.UNFINISHED, dir=target.parent) as folder:
         made = Path(folder) / target.name
