@@ -1,9 +1,10 @@
 """Generation for models of Llama's form on a GPU: one captured graph per token, the adapter merged.
 
 A small model's token costs more in launches than in arithmetic: 30 layers of some 50 kernels each, 128 times for
-an answer. Here the weights that belong together stand together (q, k, v; gate, up), base + adapter are added up in
-fp32 before each drawing, keys and values have buffers of a fixed size, and a step, the draw included, is captured
-once as a CUDA graph and played again: no line of Python runs per token but the one that plays it.
+an answer. Here the weights that belong together stand together (q, k, v, and the first two once more with their
+halves exchanged, which is what their rotation needs; gate, up), base + adapter are added up in fp32 before each
+drawing, keys and values have one buffer of a fixed size, and a step, the draw included, is captured once as a CUDA
+graph and played again: a dozen kernels a layer, and no line of Python per token but the one that plays it.
 Log-probabilities are those of the merged weights, which are rounded once; truncated importance sampling corrects
 for it.
 
@@ -51,27 +52,36 @@ def understood(model: LocalModel) -> bool:
 
 
 class _Layer:
-    """One layer's weights as they are multiplied."""
+    """One layer's weights as they are multiplied.
 
-    def __init__(self, module: Any, dtype: torch.dtype) -> None:
+    ``qkv`` has the rows q′, k′, q, k, v: the primed ones are the others with the halves of each head exchanged.
+    """
+
+    def __init__(self, module: Any, dtype: torch.dtype, width: int) -> None:
         attention, mlp = module.self_attn, module.mlp
+        self._width = width
+        self._rotated = [attention.q_proj, attention.k_proj]
         self._parts = [
-            [attention.q_proj, attention.k_proj, attention.v_proj],
+            [*self._rotated, attention.v_proj],
             [attention.o_proj],
             [mlp.gate_proj, mlp.up_proj],
             [mlp.down_proj],
         ]
         self._norms = [module.input_layernorm.weight, module.post_attention_layernorm.weight]
-        self.fused = [_room(several, dtype) for several in self._parts]
+        self.fused = [_room(several, dtype) for several in [[*self._rotated, *self._parts[0]], *self._parts[1:]]]
         self.norms = [torch.empty_like(weight, dtype=dtype) for weight in self._norms]
 
     def refresh(self) -> None:
+        first = sum(len(_base(module).weight) for module in self._rotated)
         for several, room in zip(self._parts, self.fused, strict=True):
-            start = 0
+            start = first if several is self._parts[0] else 0
             for module in several:
                 value = _merged(module)
                 room[start : start + len(value)].copy_(value)
                 start += len(value)
+        qkv = self.fused[0]
+        heads = qkv[first : 2 * first].view(-1, self._width, qkv.shape[1])
+        qkv[:first].view_as(heads).copy_(heads.roll(self._width // 2, 1))
         for weight, room in zip(self._norms, self.norms, strict=True):
             room.copy_(weight)
 
@@ -109,7 +119,7 @@ class Weights:
         self.heads, self.shared = int(config.num_attention_heads), int(config.num_key_value_heads)
         self.width = int(getattr(config, "head_dim", None) or config.hidden_size // self.heads)
         self.epsilon = float(config.rms_norm_eps)
-        self.layers = [_Layer(module, dtype) for module in decoder.layers]
+        self.layers = [_Layer(module, dtype, self.width) for module in decoder.layers]
         self._others = [decoder.embed_tokens.weight, decoder.norm.weight, model.causal.lm_head.weight]
         # A head that is the embedding is one tensor here too.
         rooms = {id(weight): torch.empty_like(weight, dtype=dtype) for weight in self._others}
@@ -134,8 +144,12 @@ class Weights:
         places = torch.arange(longest, device=self.embedding.device)[None]
         cos, sin = self._rotary(self.embedding[:1, None], position_ids=places)
         half = self.width // 2
-        # x·cos + rotated(x)·sin with rotated(x) = (−second, first): the sign goes into the table.
-        self.cos, self.sin = cos[0], torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1)
+        # x·cos + rotated(x)·sin with rotated(x) = (−second, first): the sign goes into the table. Values stay.
+        turned = (1, self.heads + self.shared, 1)
+        kept = cos[0][:, None].expand(-1, self.shared, -1)
+        signed = torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1)
+        self.cos = torch.cat([cos[0][:, None].repeat(turned), torch.ones_like(kept)], 1)
+        self.sin = torch.cat([signed[:, None].repeat(turned), torch.zeros_like(kept)], 1)
 
 
 class Runner:
@@ -149,12 +163,12 @@ class Runner:
 
     def __init__(self, weights: Weights, rows: int, columns: int, stops: Sequence[int]) -> None:
         device = weights.embedding.device
-        shape = (len(weights.layers), rows, weights.shared, columns, weights.width)
+        shape = (len(weights.layers), rows, 2 * weights.shared, columns, weights.width)
         self._weights = weights
         weights.angles(columns)
         self._cos, self._sin = weights.cos, weights.sin
-        self.keys = torch.zeros(shape, dtype=weights.dtype, device=device)
-        self.values = torch.zeros_like(self.keys)
+        self.both = torch.zeros(shape, dtype=weights.dtype, device=device)  # keys, then values
+        self.keys, self.values = self.both.split(weights.shared, 2)
         self.mask = torch.zeros(rows, columns, dtype=weights.dtype, device=device)  # 0 where something is seen
         self.ids = torch.zeros(rows, columns, dtype=torch.long, device=device)
         self.logprobs = torch.zeros(rows, columns, device=device)
@@ -184,14 +198,13 @@ class Runner:
     @property
     def size(self) -> int:
         """Bytes of keys and values."""
-        return self.keys.nbytes + self.values.nbytes
+        return self.both.nbytes
 
     def start(self, found: Prefill, temperature: float) -> None:
         """Take up what the prompts left, and draw the first token (``noise`` is there)."""
         count, longest = found.mask.shape
         self.sharpness.fill_(1 / (temperature or 1.0))
-        self.keys.zero_()  # what is not seen is multiplied by 0, and must be a number
-        self.values.zero_()
+        self.both.zero_()  # what is not seen is multiplied by 0, and must be a number
         self.mask.fill_(float("-inf"))
         self.mask[:count, :longest].masked_fill_(found.mask.bool(), 0)
         self.ended.fill_(True)
@@ -217,26 +230,25 @@ class Runner:
     def _step(self) -> None:
         weights = self._weights
         rows, heads, shared = len(self.mask), weights.heads, weights.shared
+        whole = heads + 2 * shared
         self.mask.index_fill_(1, self._column, 0)
         seen = self.mask[:, None, None]
-        cos, sin = self._cos[self._positions][:, None], self._sin[self._positions][:, None]
+        cos, sin = self._cos[self._positions], self._sin[self._positions]
         states = weights.embedding[self._tokens]
         for place, layer in enumerate(weights.layers):
             qkv, out, gate_up, down = layer.fused
-            normed = self._normed(states, layer.norms[0])
-            parts = functional.linear(normed, qkv).view(rows, heads + 2 * shared, weights.width)
-            turned = parts[:, : heads + shared]
-            turned = turned * cos + turned.roll(weights.width // 2, -1) * sin
-            keys, values = self.keys[place], self.values[place]
-            keys.index_copy_(2, self._column, turned[:, heads:, None])
-            values.index_copy_(2, self._column, parts[:, heads + shared :, None])
+            parts = functional.linear(self._normed(states, layer.norms[0]), qkv).view(rows, -1, weights.width)
+            # Behind q′ and k′ stands something for the values too, which their sine of 0 takes away.
+            turned = torch.addcmul(parts[:, -whole:] * cos, parts[:, :whole], sin)
+            self.both[place].index_copy_(2, self._column, turned[:, heads:, None])
             # The heads that share keys stand where queries one after the other would: nothing is repeated.
             asked = turned[:, :heads].reshape(rows, shared, heads // shared, weights.width)
-            read = functional.scaled_dot_product_attention(asked, keys, values, attn_mask=seen)
-            states = torch.addmm(states, read.reshape(rows, -1), out.t())
-            both = functional.linear(self._normed(states, layer.norms[1]), gate_up)
-            gate, up = both.chunk(2, -1)
-            states = torch.addmm(states, functional.silu(gate) * up, down.t())
+            read = functional.scaled_dot_product_attention(
+                asked, self.keys[place], self.values[place], attn_mask=seen
+            )
+            states.addmm_(read.reshape(rows, -1), out.t())
+            gate, up = functional.linear(self._normed(states, layer.norms[1]), gate_up).chunk(2, -1)
+            states.addmm_(functional.silu(gate) * up, down.t())
         self._draw(functional.linear(self._normed(states, weights.norm), weights.head).float())
 
     def _normed(self, states: Tensor, weight: Tensor) -> Tensor:
