@@ -19,7 +19,7 @@ from pointwork.errors import TrainingError, UsageError
 from pointwork.extras import available
 from pointwork.training import checkpoint, curves, tensors
 from pointwork.training.display import Display
-from pointwork.training.memory import peak_bytes, reset_peak
+from pointwork.training.memory import peak_bytes, reset_peak, tokens_at_once
 from pointwork.training.model import LocalModel
 from pointwork.training.packing import Batch, Sample, pack
 from pointwork.training.sources import Source, Stateful
@@ -29,8 +29,8 @@ METRICS = "metrics.jsonl"
 T = TypeVar("T")
 
 
-# Tokens computed at once, by device. On two cores 17 turns of 1,080 take 2.6 GB and 37 s; 13.3 and 51 with 8,192.
-BUDGET = {"cuda": 16384, "cpu": 2048}
+# Tokens computed at once on a CPU. On two cores 17 turns of 1,080 take 2.6 GB and 37 s; with 8,192 13.3 and 51.
+BUDGET = 2048
 
 
 # Steps on a GPU from which on compiling the model pays: a minute of 16 cores, and more beside others that do so.
@@ -47,7 +47,8 @@ class Settings:
         schedule: what it does then, until ``steps``.
         weight_decay: of AdamW.
         clip: largest norm of the gradient.
-        width, budget: of ``packing.pack``; budget None: ``BUDGET``. Memory grows with it, and the step is the same.
+        width, budget: of ``packing.pack``; budget None: ``BUDGET``, on a GPU what fits its memory. Memory grows
+            with it, and the step is the same.
         longest: calls with more tokens than this are left out, and counted.
         save_every: steps between checkpoints; ``keep``: how many are kept.
         evaluate_every: steps between held-out evaluations; 0: never.
@@ -154,8 +155,13 @@ class Trainer(ABC, Generic[T]):
 
     def packed(self, samples: Sequence[Sample]) -> list[Batch]:
         """Rows that share prefixes, in micro-batches that fit the device."""
-        budget = self.settings.budget or BUDGET.get(self.model.device.type, BUDGET["cpu"])
-        return pack(samples, width=self.settings.width, budget=budget)
+        return pack(samples, width=self.settings.width, budget=self.settings.budget or self._fitting())
+
+    def _fitting(self) -> int:
+        if self.model.device.type != "cuda":
+            return BUDGET
+        total = torch.cuda.get_device_properties(self.model.device).total_memory
+        return tokens_at_once(self.model.causal.config, total)
 
     @abstractmethod
     def update(self, batch: Sequence[T]) -> dict[str, float]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from pointwork.extras import available  # noqa: E402
 from pointwork.training.checkpoint import checkpoints  # noqa: E402
 from pointwork.training.loop import BUDGET, LONG, Settings, Trainer  # noqa: E402
 from pointwork.training.lora import Lora  # noqa: E402
+from pointwork.training.memory import tokens_at_once  # noqa: E402
 from pointwork.training.model import LocalModel  # noqa: E402
 from pointwork.training.objective import Objective  # noqa: E402
 from pointwork.training.packing import Sample  # noqa: E402
@@ -359,7 +361,7 @@ def test_batches_are_a_function_of_seed_and_step() -> None:
         Shuffled([], 4)
 
 
-@pytest.mark.parametrize(("budget", "most"), [(None, BUDGET["cpu"]), (600, 600)])
+@pytest.mark.parametrize(("budget", "most"), [(None, BUDGET), (600, 600)])
 def test_micro_batches_fit_the_device(
     tmp_path: Path, tiny: Callable[..., LocalModel], budget: int | None, most: int
 ) -> None:
@@ -368,6 +370,33 @@ def test_micro_batches_fit_the_device(
     sizes = [batch.ids.numel() for batch in trainer.packed(samples)]
     assert max(sizes) <= most
     assert max(sizes) > most / 2
+
+
+@pytest.mark.parametrize(
+    ("layers", "hidden", "gigabytes", "tokens"),
+    [(30, 576, 141, 31744), (30, 576, 80, 17408), (30, 576, 24, 5120), (32, 4096, 80, 2048), (80, 8192, 24, 1024)],
+)
+def test_what_is_computed_at_once_follows_model_and_gpu(
+    layers: int, hidden: int, gigabytes: int, tokens: int
+) -> None:
+    config = SimpleNamespace(num_hidden_layers=layers, hidden_size=hidden)
+    assert tokens_at_once(config, gigabytes * 10**9) == tokens
+    assert tokens_at_once(SimpleNamespace(num_hidden_layers=1, hidden_size=8), 10**11) == 65536
+
+
+def test_on_a_gpu_its_memory_says_how_much(
+    tiny: Callable[..., LocalModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny(32)
+    trainer = GRPOTrainer(model, constantly(MIXED), Settings(1), tmp_path)
+    config = model.causal.config
+    total = 64 * config.num_hidden_layers * config.hidden_size * 2048 * 4
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=total))
+    samples = [Sample((number % 30 + 1,) * 300, (number % 30, 2)) for number in range(20)]
+    model.device = torch.device("cuda")
+    sizes = [batch.ids.numel() for batch in trainer.packed(samples)]
+    model.device = torch.device("cpu")
+    assert 1024 < max(sizes) <= 2048
 
 
 # Machine code for each graph takes minutes: the fast tests compute the same graphs one operation after the other.
