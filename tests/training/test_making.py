@@ -17,7 +17,7 @@ from pointwork.training.publication.gguf_lora import read_lora
 from pointwork.training.recipes import making
 from pointwork.training.recipes.making import Bundled, Made, make
 from pointwork.training.recipes.pages import SHARING
-from pointwork.training.recipes.roles import Task
+from pointwork.training.recipes.roles import Role, Task
 from pointwork.training.recipes.shipping import ship
 from pointwork.training.samples import Example, Group
 from pointwork.training.trainer import GRPOTrainer
@@ -124,6 +124,12 @@ def test_a_recipe_learns_from_which_of_its_own_answers_are_right(
     assert "--batch 3 --seed 0 --trials 4 --ship" in card["made_by"]
     with pytest.raises(UsageError, match="trials must be 0 or from 2, not 1"):
         make("planner", tmp_path / "one", base=base, trials=1, show=False)
+
+
+@pytest.mark.parametrize(("role", "epochs"), [("planner", 2.0), ("reckoner", 1.0)])
+def test_a_role_has_its_own_number_of_passes(role: Role, epochs: float, tiny_folder: Path, tmp_path: Path) -> None:
+    made = make(role, tmp_path / "run", base=str(tiny_folder), limit=2, show=False)
+    assert (made.role, made.epochs, made.examples) == (role, epochs, 2)
 
 
 def test_a_folder_that_can_not_be_one_is_said(tiny_folder: Path, tmp_path: Path) -> None:

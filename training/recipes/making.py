@@ -27,6 +27,8 @@ from pointwork.training.trainer import GRPOTrainer, SFTTrainer
 # In an optimiser step: pages, or views of tables, with up to ``SHARING`` questions each; examples of other roles.
 BATCH = {"reader": 12, "querier": 4}
 EXAMPLES = 16
+# Passes over the examples, where nothing else is asked for; a reckoner's tasks are among them in several tellings.
+EPOCHS, ONCE = 2.0, {"reckoner": 1.0}
 # Tasks of a step of which several answers are drawn.
 TASKS = 8
 ANSWER_TOKENS = 200
@@ -70,7 +72,7 @@ def make(
     *,
     data: Path | None = None,
     base: str = "embedded",
-    epochs: float = 2.0,
+    epochs: float | None = None,
     lr: float | None = None,
     seed: int = 0,
     most: int = 1500,
@@ -86,7 +88,7 @@ def make(
         role, data, seed, most: see ``tasks``.
         folder: gets checkpoints, curves, the adapter (``final``) and ``made.json``.
         base: the model (``LocalModel.load``).
-        epochs: passes over the examples.
+        epochs: passes over the examples; None: 2, for a reckoner, whose tasks are told three times, 1.
         lr: peak learning rate; None: 6e-4 to imitate, 1e-4 with ``trials``.
         limit: only so many examples, and so many held out: to see that it works.
         batch: examples of a step, or pages and views of tables; None: as many as two cores do in seconds.
@@ -112,6 +114,7 @@ def make(
         notes.write(folder, NOTE, {"role": role, "parent": version})
     model = _model(base, found, folder, seed)
     lr = (1e-4 if trials else 6e-4) if lr is None else lr
+    epochs = ONCE.get(role, EPOCHS) if epochs is None else epochs
     batch = batch or (TASKS if trials else BATCH.get(role, EXAMPLES))
     source = Drawn(model, taught, batch, trials, seed) if trials else Bundled(taught, batch, seed)
     # a run that is taken up has its first figure already: the model is no longer what it was

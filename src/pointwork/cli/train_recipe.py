@@ -19,7 +19,9 @@ def recipe(
         Path | None,
         typer.Option(help="Folder with gsm8k/train.jsonl, for worker-small; without: our own problems."),
     ] = None,
-    epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the examples.")] = 2.0,
+    epochs: Annotated[
+        float | None, typer.Option(min=0.01, help="Passes over the examples; default: 2, of a reckoner 1.")
+    ] = None,
     rate: Annotated[
         float | None, typer.Option(help="Peak learning rate; default: 6e-4, with --trials 1e-4.")
     ] = None,
