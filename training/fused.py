@@ -168,7 +168,7 @@ class Runner:
         weights.angles(columns)
         self._cos, self._sin = weights.cos, weights.sin
         self.both = torch.zeros(shape, dtype=weights.dtype, device=device)  # keys, then values
-        self.keys, self.values = self.both.split(weights.shared, 2)
+        self.keys, self.values = self.both[:, :, : weights.shared], self.both[:, :, weights.shared :]
         self.mask = torch.zeros(rows, columns, dtype=weights.dtype, device=device)  # 0 where something is seen
         self.ids = torch.zeros(rows, columns, dtype=torch.long, device=device)
         self.logprobs = torch.zeros(rows, columns, device=device)

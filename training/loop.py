@@ -19,7 +19,7 @@ from pointwork.errors import TrainingError, UsageError
 from pointwork.extras import available
 from pointwork.training import checkpoint, curves, tensors
 from pointwork.training.display import Display
-from pointwork.training.memory import peak_bytes, reset_peak, tokens_at_once
+from pointwork.training.memory import gpu_bytes, peak_bytes, reset_peak, tokens_at_once
 from pointwork.training.model import LocalModel
 from pointwork.training.packing import Batch, Sample, pack
 from pointwork.training.sources import Source, Stateful
@@ -160,8 +160,7 @@ class Trainer(ABC, Generic[T]):
     def _fitting(self) -> int:
         if self.model.device.type != "cuda":
             return BUDGET
-        total = torch.cuda.get_device_properties(self.model.device).total_memory
-        return tokens_at_once(self.model.causal.config, total)
+        return tokens_at_once(self.model.causal.config, gpu_bytes(self.model.device))
 
     @abstractmethod
     def update(self, batch: Sequence[T]) -> dict[str, float]:

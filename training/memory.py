@@ -26,6 +26,12 @@ def tokens_at_once(config: Any, total: int) -> int:
     return min(max(found // LEAST * LEAST, LEAST), MOST)
 
 
+def gpu_bytes(device: torch.device) -> int:
+    """All memory of a GPU."""
+    cuda: Any = torch.cuda
+    return int(cuda.get_device_properties(device).total_memory)
+
+
 def reset_peak() -> None:
     """Start measuring anew (a GPU only: the process's peak can not be reset)."""
     if torch.cuda.is_available():

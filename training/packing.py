@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from pointwork.errors import UsageError
+from pointwork.training.tensors import of_array
 
 Integers = npt.NDArray[np.int64]
 
@@ -187,10 +188,10 @@ def _batch(rows: Sequence[_Row], samples: Sequence[Sample]) -> Batch:
             members.append(member)
     counts = [len(samples[member].completion_ids) for member in members]
     return Batch(
-        ids=torch.from_numpy(ids),
-        positions=torch.from_numpy(positions),
-        ends=torch.from_numpy(ends),
-        source=torch.from_numpy(np.concatenate(source)),
+        ids=of_array(ids),
+        positions=of_array(positions),
+        ends=of_array(ends),
+        source=of_array(np.concatenate(source)),
         targets=torch.tensor([token for member in members for token in samples[member].completion_ids]),
         sequence=torch.repeat_interleave(torch.arange(len(members)), torch.tensor(counts)),
         places=torch.cat([torch.arange(count) for count in counts]),

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,6 +21,11 @@ def floats(tensor: Tensor) -> list[float]:
 def integers(tensor: Tensor) -> list[int]:
     """The whole numbers of a vector."""
     return tensor.tolist()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def of_array(array: npt.NDArray[np.generic]) -> Tensor:
+    """The same numbers, in the same memory."""
+    return _torch.from_numpy(array)
 
 
 def backward(loss: Tensor) -> None:

@@ -115,16 +115,21 @@ def test_where_it_can_not_be_written_the_source_is_loaded(
 
 def test_without_space_nothing_is_computed(model: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     size = requantizing.ready(replace(model, requantized=False)).stat().st_size
-    usage = shutil.disk_usage(".")
-    called: list[Path] = []
-    monkeypatch.setattr(requantizing, "requantize", lambda source, *_: called.append(source))
-    free = 2 * size - 1
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
+    usage, free, called = shutil.disk_usage("."), [2 * size - 1], [0]
+
+    def counted(*_: object) -> None:
+        called[0] += 1
+
+    def told(_: object) -> Any:
+        return usage._replace(free=free[0])
+
+    monkeypatch.setattr(requantizing, "requantize", counted)
+    monkeypatch.setattr(shutil, "disk_usage", told)
     assert requantizing.ready(model).stat().st_size == size
-    assert not called
-    free += 1
+    assert called == [0]
+    free[0] += 1
     requantizing.ready(model)
-    assert called
+    assert called == [1]
 
 
 def test_what_is_interrupted_leaves_nothing(model: ModelFile) -> None:

@@ -5,6 +5,7 @@ Arguments: a folder, and what the graphs become (torch.compile's backend).
 
 import json
 import sys
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from pointwork.training.sampling import sample
 from pointwork.training.trainer import GRPOTrainer
 
 folder, backend = Path(sys.argv[1]), sys.argv[2]
-given = torch.nn.Module.compile
-torch.nn.Module.compile = lambda self, **options: given(self, **options, backend=backend)
+modules: Any = torch.nn.Module
+modules.compile = partialmethod(modules.compile, backend=backend)
 answers = [((3, 4), 1.0), ((5, 4), 0.0), ((6, 4), 0.0)]
 group = Group("t", tuple(Rollout("t", (Turn("w", (1, 2), ids),), reward, reward > 0) for ids, reward in answers))
 

@@ -391,7 +391,11 @@ def test_on_a_gpu_its_memory_says_how_much(
     trainer = GRPOTrainer(model, constantly(MIXED), Settings(1), tmp_path)
     config = model.causal.config
     total = 64 * config.num_hidden_layers * config.hidden_size * 2048 * 4
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=total))
+
+    def told(_: object) -> Any:
+        return SimpleNamespace(total_memory=total)
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", told)
     samples = [Sample((number % 30 + 1,) * 300, (number % 30, 2)) for number in range(20)]
     model.device = torch.device("cuda")
     sizes = [batch.ids.numel() for batch in trainer.packed(samples)]

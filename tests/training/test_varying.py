@@ -61,7 +61,8 @@ def test_tellings_differ_and_are_the_same_again() -> None:
 
 
 def test_dates_move_together_by_whole_weeks() -> None:
-    row = {"task": "t", "steps": ["born = 2026-01-05"], "around": "a: born 2026-01-05\nb: born 2026-02-06"}
+    around = "a: born 2026-01-05\nb: born 2026-02-06"
+    row: dict[str, Any] = {"task": "t", "steps": ["born = 2026-01-05"], "around": around}
     found = {tuple(re.findall(r"\d{4}-\d\d-\d\d", str(varying.varied(row, NAMES, n)))) for n in range(12)}
     assert len(found) > 3
     for step, first, second in ((a, *sorted((b, c))) for a, b, c in found):
@@ -69,7 +70,7 @@ def test_dates_move_together_by_whole_weeks() -> None:
         days = [varying.date.fromisoformat(one) for one in (first, second)]
         assert (days[1] - days[0]).days == 32
         assert days[0].weekday() == 0
-    named = {**row, "around": row["around"] + "\nFrom April on it is closed."}
+    named = {**row, "around": around + "\nFrom April on it is closed."}
     assert all("2026-01-05" in varying.varied(named, NAMES, n)["around"] for n in range(12))
 
 
