@@ -285,7 +285,6 @@ def _links(view: View) -> Floats:
     mass = sum(idf.values()) or 1.0
     held = view.held_here()
     weights = np.array(list(idf.values()), np.float32) / mass
-    covered = held @ weights
     titled = np.array([len(t) > 3 and f" {t} " in question for t in titles])
     strength = np.maximum(view.first, 0) / (float(view.first.max(initial=0)) or 1.0) + 0.5 * titled
     link = np.zeros((count, count), bool)  # [i, j]: i mentions the title of j
@@ -296,8 +295,11 @@ def _links(view: View) -> Floats:
                 # the first word by itself: a look into a set instead of a search
                 link[i, j] = begin in some.words and i != j and titles[i] != title and spaced in some.plain
     both = link | link.T
-    gains = np.maximum(held[None, :, :] & ~held[:, None, :], 0) @ weights  # [j, i]: what i adds to j
-    together = (held[None, :, :] | held[:, None, :]) @ weights
+    # All of these are numbers; BLAS now and then raises the processor's flag for what stands beside a small matrix.
+    with np.errstate(invalid="ignore"):
+        covered = held @ weights
+        gains = np.maximum(held[None, :, :] & ~held[:, None, :], 0) @ weights  # [j, i]: what i adds to j
+        together = (held[None, :, :] | held[:, None, :]) @ weights
     shared, rarest = _shared_names(view, strength)
     asked_names = _weighed(names(folded(asked.text[:1].lower() + asked.text[1:])), idf)
     heaviest = sum(asked_names.values()) or 1.0
