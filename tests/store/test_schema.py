@@ -15,7 +15,7 @@ from sqlalchemy import func, insert, inspect, select, text
 
 from pointwork import store as store_package
 from pointwork.errors import StoreError
-from pointwork.store import Store
+from pointwork.store import Store, schema
 from pointwork.store.engine import Database, parse_url
 from pointwork.store.schema import HEAD, migrate
 from pointwork.store.tables import accounts, ledger, metadata, runs, tool_calls, tool_writes
@@ -104,6 +104,18 @@ def test_a_new_database_is_as_one_that_went_through_all_revisions(
     assert revision_of(url) == HEAD
 
 
+def test_a_new_database_goes_through_none(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def history() -> Any:
+        raise AssertionError("the history was read")
+
+    monkeypatch.setattr(schema, "_history", history)
+    database = Database(parse_url(empty_database_url))
+    migrate(database)
+    migrate(database)
+    database.close()
+    assert revision_of(empty_database_url) == HEAD
+
+
 @pytest.mark.parametrize("revision", REVISIONS[1:])
 def test_rows_of_an_older_package_are_kept(empty_database_url: str, revision: str) -> None:
     database = at_revision(empty_database_url, revision)
@@ -177,7 +189,7 @@ def test_a_store_of_a_newer_package_is_refused_and_left_alone(database_url: str)
 
 _OPEN = """
 import sys
-from pointwork.store import Store
+from pointwork.store import Store, schema
 from pointwork.store.tables import runs
 print("ready", flush=True)
 sys.stdin.readline()

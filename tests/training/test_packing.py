@@ -143,3 +143,11 @@ def test_long_batches_score_in_chunks_with_the_same_gradient(
     monkeypatch.setitem(module.CHUNK, "cpu", 5)
     for one, other in zip(gradient(), whole, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_positions_of_padding_go_on() -> None:
+    """One that fell back would be taken for the start of another sequence."""
+    samples = [Sample((1,), (2, 3, 4, 5, 6)), Sample((9,), (8, 7))]
+    (batch,) = pack(samples)
+    assert torch.equal(batch.positions, torch.tensor([[0, 1, 2, 3, 4]] * 2))
+    assert torch.equal(batch.ends, torch.tensor([[5] * 5, [2, 2, 0, 0, 0]]))

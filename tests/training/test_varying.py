@@ -74,6 +74,13 @@ def test_dates_move_together_by_whole_weeks() -> None:
     assert all("2026-01-05" in varying.varied(named, NAMES, n)["around"] for n in range(12))
 
 
+def test_a_figure_that_the_task_names_stays() -> None:
+    row = {"task": "Is 30 the limit?", "steps": ["limit = 30"], "around": "rules: limit 30; fee 45"}
+    assert {varying.varied(row, NAMES, n)["steps"][0] for n in range(20)} == {"limit = 30"}
+    other = {**row, "task": "What is the limit?"}
+    assert len({varying.varied(other, NAMES, n)["steps"][0] for n in range(20)}) > 3
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(range(400)), st.integers(0, 99))
 def test_what_could_be_read_still_can_be(place: int, seed: int) -> None:
@@ -104,5 +111,7 @@ def test_each_task_is_taught_in_several_tellings() -> None:
     shown = [str(task.example.messages[1]["content"]) for task in taught]
     assert len(shown) == 300
     assert len(set(shown)) > 0.8 * 300  # those without files have nothing to be told anew
+    steps = [str(task.example.messages[2]["content"]).count("\n") for task in taught]
+    assert steps[::3] == steps[1::3] == steps[2::3]
     firsts = taught[:: decomposing.TELLINGS]
     assert all(task.right(str(task.example.messages[2]["content"])) for task in [*firsts[:5], *taught[1:20:3]])
