@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,15 +52,31 @@ class Beside:
         self._alone, self._ended = alone, threading.Event()
         self._trainings: list[subprocess.Popen[bytes]] = []
         self._parts: list[subprocess.Popen[bytes]] = []
+        self._chains: list[threading.Thread] = []
         self._stopped: int | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def start(self, command: list[str], log: Path) -> None:
-        """Start a training."""
-        with log.open("ab") as stream:
-            process = subprocess.Popen(command, stdout=stream, stderr=stream, start_new_session=True)
-        self._trainings.append(process)
+    def start(self, commands: Sequence[list[str]], log: Path) -> None:
+        """Start a training, or several that follow each other: the first at once, none after one that failed."""
+
+        def started(command: list[str]) -> "subprocess.Popen[bytes]":
+            with log.open("ab") as stream:
+                process = subprocess.Popen(command, stdout=stream, stderr=stream, start_new_session=True)
+            self._trainings.append(process)
+            return process
+
+        def others(process: "subprocess.Popen[bytes]") -> None:
+            for command in commands[1:]:
+                if process.wait() or self._ended.is_set():
+                    return
+                process = started(command)
+
+        process = started(commands[0])
+        if len(commands) > 1:
+            chain = threading.Thread(target=others, args=(process,), daemon=True)
+            self._chains.append(chain)
+            chain.start()
 
     def add(self, part: "subprocess.Popen[bytes]") -> None:
         """One that leads a group of its own, and ends by itself."""
@@ -86,6 +103,8 @@ class Beside:
 
     def wait(self, until: float) -> None:
         """For all trainings, so long."""
+        for chain in self._chains:
+            chain.join(max(0.0, until - time.monotonic()))
         for process in self._trainings:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
@@ -187,7 +206,12 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="those to do, in this order in each line")
     parser.add_argument("--seeds", type=int, default=3, help="of Seal-Tools; 0: none")
     parser.add_argument("--seal", default="", help="further arguments of seal_tools.py")
-    parser.add_argument("--recipe", default="", help="role and arguments of 'train recipe', to run beside, too")
+    parser.add_argument(
+        "--recipe",
+        action="append",
+        help="role and arguments of 'train recipe', to run beside, too, into OUT/recipe0; a second one follows it: "
+        "'reckoner --parent OUT/recipe0/final --trials 8'",
+    )
     parser.add_argument("--rehearse", action="store_true")
     asked = parser.parse_args()
     until = time.monotonic() + asked.seconds
@@ -206,10 +230,14 @@ def main() -> None:
         command = [sys.executable, str(HERE / "seal_tools.py"), "--data", str(asked.data), "--seed", str(seed)]
         command += ["--folder", str(out / "seal"), "--json", str(out / f"seal{seed}.json")]
         command += ["--seconds", str(asked.seconds - 45), *asked.seal.split()]
-        beside.start(command + (["--rehearse"] if asked.rehearse else []), out / f"seal{seed}.log")
+        beside.start([command + (["--rehearse"] if asked.rehearse else [])], out / f"seal{seed}.log")
     if asked.recipe:
-        command = [sys.executable, "-m", "pointwork", "train", "recipe", *asked.recipe.split(), "--json"]
-        beside.start([*command, "--out", str(out / "recipe")], out / "recipe.log")
+        recipe = [sys.executable, "-m", "pointwork", "train", "recipe", "--json", "--out"]
+        found = [
+            [*recipe, str(out / f"recipe{place}"), *text.replace("OUT", str(out)).split()]
+            for place, text in enumerate(asked.recipe)
+        ]
+        beside.start(found, out / "recipe.log")
 
     def served() -> None:
         """What uses the server, once it answers; without one it is left out, and the rest is still done."""
