@@ -192,26 +192,24 @@ def test_without_a_person_the_run_waits(served: AgentServer) -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "kind", "says"),
-    [
-        ("team", {}, "usage", "'task' is a required property"),
-        ("team", {"task": "x", "budget": 3}, "usage", "'budget' was unexpected"),
-        ("team", {"task": "   "}, "usage", "the task is empty"),
-        ("team", {"task": "x", "budget_usd": -1}, "usage", "minimum"),
-        ("resume", {"run_id": "nope"}, "usage", "no run 'nope'"),
-    ],
-)
-def test_what_is_wrong_comes_as_a_structured_error(
-    connect: Any, tool: str, arguments: dict[str, Any], kind: str, says: str
-) -> None:
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("team", {}, "'task' is a required property"),
+    ("team", {"task": "x", "budget": 3}, "'budget' was unexpected"),
+    ("team", {"task": "   "}, "the task is empty"),
+    ("team", {"task": "x", "budget_usd": -1}, "minimum"),
+    ("resume", {"run_id": "nope"}, "no run 'nope'"),
+]
+
+
+def test_what_is_wrong_comes_as_a_structured_error(connect: Any) -> None:
     async def go() -> None:
         async with connect() as client:
-            said = await client.call_tool(tool, arguments)
-            value = fits(said.structured_content)
-            assert (said.is_error, value["status"], value["error"]["kind"]) == (True, "error", kind)
-            assert says in value["error"]["message"]
-            assert said.content[0].text == value["error"]["message"]
+            for tool, arguments, says in WRONG:
+                said = await client.call_tool(tool, arguments)
+                value = fits(said.structured_content)
+                assert (said.is_error, value["status"], value["error"]["kind"]) == (True, "error", "usage")
+                assert says in value["error"]["message"]
+                assert said.content[0].text == value["error"]["message"]
 
     asyncio.run(go())
 
