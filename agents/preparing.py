@@ -50,8 +50,9 @@ _REMEMBERS = re.compile(
     re.IGNORECASE,
 )
 
-# A reading that accounts for this share of a question is taken outright.
-CLEAR = 0.4
+# A reading that accounts for this share of a question is taken outright; where it is of a table that the question
+# names, it fits at least so well.
+CLEAR, NAMED = 0.4, 0.8
 
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
@@ -118,9 +119,19 @@ async def fits_tables(text: str, context: ToolContext) -> float:
     if best.score < CLEAR:
         return 0.6 * best.score
     bound = sum(bool(best.arguments.get(f"{part}_column")) for part in ("where", "and", "also"))
-    files = [Path(table.source.path).name for table in await readable_tables(context)]
-    named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in files)
-    return min(0.97, best.score + (0.1 if bound > 1 else 0.0) + (0.3 if named else 0.0))
+    files = {Path(table.source.path) for table in await readable_tables(context)}
+    score = best.score + (0.1 if bound > 1 else 0.0)
+    # who names a table wants it read, whatever numbers the question has besides
+    return min(0.97, max(score + 0.3, NAMED) if any(_names(text, file) for file in files) else score)
+
+
+def _names(text: str, file: Path) -> bool:
+    """Whether a text names a file of tables: as it is called, or as "the weather table" (not as "a table")."""
+    if len(file.stem) <= 2:
+        return file.name in text
+    stem = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", file.stem)))
+    told = rf"\b{re.escape(file.name)}\b|\b{stem}\s+(?:table|sheet|file|csv)\b|\btable\s+{stem}\b"
+    return re.search(told, text, re.IGNORECASE) is not None
 
 
 def _described(table: TableInfo) -> str:
