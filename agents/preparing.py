@@ -12,7 +12,7 @@ from pointwork.agents.linking import linked_schema
 from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
-from pointwork.agents.readings import moments
+from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.expressions import expression_of, is_formula
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
@@ -119,19 +119,25 @@ async def fits_tables(text: str, context: ToolContext) -> float:
     if best.score < CLEAR:
         return 0.6 * best.score
     bound = sum(bool(best.arguments.get(f"{part}_column")) for part in ("where", "and", "also"))
-    files = {Path(table.source.path) for table in await readable_tables(context)}
     score = best.score + (0.1 if bound > 1 else 0.0)
     # who names a table wants it read, whatever numbers the question has besides
-    return min(0.97, max(score + 0.3, NAMED) if any(_names(text, file) for file in files) else score)
+    named = any(_names(text, table) and _reads(best, table) for table in await readable_tables(context))
+    return min(0.97, max(score + 0.3, NAMED) if named else score)
 
 
-def _names(text: str, file: Path) -> bool:
-    """Whether a text names a file of tables: as it is called, or as "the weather table" (not as "a table")."""
-    if len(file.stem) <= 2:
-        return file.name in text
+def _names(text: str, table: TableInfo) -> bool:
+    """Whether a text names a table's file: as it is called, or as "the weather table" (not a.csv as "a table")."""
+    file = Path(table.source.path)
     stem = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", file.stem)))
-    told = rf"\b{re.escape(file.name)}\b|\b{stem}\s+(?:table|sheet|file|csv)\b|\btable\s+{stem}\b"
+    told = rf"\b{re.escape(file.name)}\b"
+    if len(file.stem) > 2:
+        told += rf"|\b{stem}\s+(?:table|sheet|file|csv)\b|\btable\s+{stem}\b"
     return re.search(told, text, re.IGNORECASE) is not None
+
+
+def _reads(reading: Reading, table: TableInfo) -> bool:
+    arguments = reading.arguments
+    return table.name == arguments.get("table") or f'"{table.name}"' in str(arguments.get("query", ""))
 
 
 def _described(table: TableInfo) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointwork.agents.preparing import NAMED, fits_calculator, fits_tables
+from pointwork.agents.preparing import CLEAR, NAMED, fits_calculator, fits_tables
 from pointwork.tools import ToolContext
 
 QUESTION = "On how many days in the {} did more than 10 mm of rain fall?"
@@ -25,12 +25,18 @@ def test_who_names_a_table_wants_it_read(root: Path, said: str) -> None:
     assert asyncio.run(fits_tables(question, context)) >= NAMED > asyncio.run(fits_calculator(question, context))
 
 
-@pytest.mark.parametrize("said", ["past week", "a table", "fourteen days of this weather"])
-def test_others_do_not(root: Path, said: str) -> None:
-    question = QUESTION.format(said)
-    assert asyncio.run(fits_tables(question, ToolContext(root=root))) < NAMED
-
-
-def test_a_name_without_a_reading_is_not_enough(root: Path) -> None:
-    question = "Who painted the wind and weather table blue?"
-    assert asyncio.run(fits_tables(question, ToolContext(root=root))) < NAMED
+@pytest.mark.parametrize(
+    ("question", "fits"),
+    [
+        (QUESTION.replace("in the {}", "of this weather"), "as its share"),
+        ("What price does the map have in a table?", "as its share"),  # a short name is a word of any question
+        ("What is the price of the map in a.csv?", "as one that is named"),
+        # a table is named, and another is read
+        ("What is the selling price of the large red wall map on the wind and weather table?", "as its share"),
+    ],
+)
+def test_others_fit_as_their_reading_does(root: Path, question: str, fits: str) -> None:
+    if "large red wall map" in question:
+        (root / "goods.csv").write_text("name,selling price,bought on\nlarge red wall map,3,2026-01-02\n")
+    found = asyncio.run(fits_tables(question, ToolContext(root=root)))
+    assert (CLEAR <= found < NAMED) if fits == "as its share" else found >= NAMED
