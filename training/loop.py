@@ -33,7 +33,7 @@ T = TypeVar("T")
 BUDGET = 2048
 
 
-# Steps on a GPU from which on compiling the model pays: a minute of 16 cores, and more beside others that do so.
+# Steps on a GPU from which on compiling the model pays: it takes a minute, beside others that do so two or three.
 LONG = 500
 
 

@@ -14,7 +14,7 @@ LEAST, MOST = 1024, 65536
 
 
 def tokens_at_once(config: Any, total: int) -> int:
-    """Tokens of a micro-batch that surely fit a GPU: the same for each step on the same machine.
+    """Tokens of a micro-batch that should fit a GPU: the same for each step on the same machine.
 
     A small model's micro-batch costs a quarter of a second in launches however little is in it, so few are best.
 
