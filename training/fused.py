@@ -145,11 +145,11 @@ class Weights:
         cos, sin = self._rotary(self.embedding[:1, None], position_ids=places)
         half = self.width // 2
         # x·cos + rotated(x)·sin with rotated(x) = (−second, first): the sign goes into the table. Values stay.
-        turned = (1, self.heads + self.shared, 1)
-        kept = cos[0][:, None].expand(-1, self.shared, -1)
         signed = torch.cat([-sin[0, :, :half], sin[0, :, half:]], -1)
-        self.cos = torch.cat([cos[0][:, None].repeat(turned), torch.ones_like(kept)], 1)
-        self.sin = torch.cat([signed[:, None].repeat(turned), torch.zeros_like(kept)], 1)
+        cos, sin = (table[:, None].expand(-1, self.heads + self.shared, -1) for table in (cos[0], signed))
+        kept = (longest, self.shared, self.width)
+        self.cos = torch.cat([cos, cos.new_ones(kept)], 1)
+        self.sin = torch.cat([sin, sin.new_zeros(kept)], 1)
 
 
 class Runner:

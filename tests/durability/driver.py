@@ -6,11 +6,11 @@ POINT: ``<node>:before|after:<n>`` (the n-th time the node runs: before its work
 checkpoint), ``tool:effect`` (after the tool's effect, before its record), ``tool:intent`` (before the effect),
 ``tool:slow`` (a tool that takes long), or none.
 KIND: what the tool offers for an indeterminate call: ``key``, ``reconcile`` or ``nothing``.
+The effect is a line in ``effects.txt`` beside the store.
 
     driver.py --serve
 
 takes such command lines, a line of JSON each, and forks a process for each: it has imported and done nothing else.
-The effect is a line in ``effects.txt`` beside the store.
 """
 
 import argparse
@@ -150,9 +150,9 @@ def serve() -> None:
             for number, path in ((1, given["out"]), (2, given["err"])):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             sys.argv[1:] = given["arguments"]
-            return main()
+            main()
+            return
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-    return None
 
 
 def main() -> None:

@@ -74,6 +74,15 @@ def test_dates_move_together_by_whole_weeks() -> None:
     assert all("2026-01-05" in varying.varied(named, NAMES, n)["around"] for n in range(12))
 
 
+def test_a_figure_that_is_written_in_two_ways_stays_so() -> None:
+    row = {"task": "What is the fee?", "steps": ["fee = 15.4"], "around": "rules: fee 15.4\nThe fee is 15.40 EUR."}
+    found = [varying.varied(row, NAMES, n) for n in range(20)]
+    assert len({str(one["steps"]) for one in found}) > 3
+    for one in found:
+        fee = one["steps"][0].removeprefix("fee = ")
+        assert sorted(one["around"].splitlines()) == [f"The fee is {fee}0 EUR.", f"rules: fee {fee}"]
+
+
 def test_a_figure_that_the_task_names_stays() -> None:
     row = {"task": "Is 30 the limit?", "steps": ["limit = 30"], "around": "rules: limit 30; fee 45"}
     assert {varying.varied(row, NAMES, n)["steps"][0] for n in range(20)} == {"limit = 30"}
@@ -81,20 +90,20 @@ def test_a_figure_that_the_task_names_stays() -> None:
     assert len({varying.varied(other, NAMES, n)["steps"][0] for n in range(20)}) > 3
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.sampled_from(range(400)), st.integers(0, 99))
-def test_what_could_be_read_still_can_be(place: int, seed: int) -> None:
-    rows = decomposing_rows()
-    row = rows[place]
-    before = decomposing.comes_to("\n".join(row["steps"]), row)
-    other = varying.varied(row, varying.names_of(rows[:50]), seed)
-    assert bool(decomposing.comes_to("\n".join(other["steps"]), other)) == bool(before)
-
-
-def decomposing_rows() -> list[dict[str, Any]]:
+@pytest.fixture(scope="module")
+def taught() -> list[dict[str, Any]]:
     from pointwork.training.recipes.roles import _rows  # pyright: ignore[reportPrivateUsage]
 
     return _rows(decomposing.FACTS)[:400]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(range(400)), st.integers(0, 99))
+def test_what_could_be_read_still_can_be(taught: list[dict[str, Any]], place: int, seed: int) -> None:
+    row = taught[place]
+    before = decomposing.comes_to("\n".join(row["steps"]), row)
+    other = varying.varied(row, varying.names_of(taught[:50]), seed)
+    assert bool(decomposing.comes_to("\n".join(other["steps"]), other)) == bool(before)
 
 
 def test_a_task_told_anew_is_right_by_its_own_answer() -> None:

@@ -198,7 +198,7 @@ class Drawn:
         """The groups of a step."""
         tasks = self._batches(step)
         asked = [self._model.chat_ids([dict(m) for m in task.example.messages[:-1]]) for task in tasks]
-        seed, rows = self._seed * 1_000_003 + step, _rows(self._model)
+        seed, rows = self._seed * 1_000_003 + step, _rows(self._model, on_cpu=64)
         drawn = sample(self._model, asked, n=self._trials, max_tokens=ANSWER_TOKENS, seed=seed, rows=rows)
         found: list[Group] = []
         for place, (task, prompt, answers) in enumerate(zip(tasks, asked, drawn, strict=True)):
@@ -249,15 +249,15 @@ def _same(kept: dict[str, Any], role: Role, parent: str, folder: Path) -> None:
         )
 
 
-def _rows(model: LocalModel) -> int:
+def _rows(model: LocalModel, on_cpu: int) -> int:
     """Answers that are drawn at once."""
-    return 256 if model.device.type == "cuda" else 16
+    return 256 if model.device.type == "cuda" else on_cpu
 
 
 def _answers(model: LocalModel) -> Callable[[Sequence[Sequence[Message]]], list[str]]:
     def answer(prompts: Sequence[Sequence[Message]]) -> list[str]:
         ids = [model.chat_ids([dict(m) for m in messages]) for messages in prompts]
-        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=_rows(model))
+        drawn = sample(model, ids, max_tokens=ANSWER_TOKENS, temperature=0.0, rows=_rows(model, on_cpu=16))
         return [model.decode(completions[0].ids) for completions in drawn]
 
     return answer

@@ -114,15 +114,15 @@ def _refigured(texts: Sequence[str], lines: Sequence[str], names: Sequence[str],
         place = ranks.index(value)
         low = max(value * (1 - SPREAD), ranks[place - 1] if place else KEPT, float(KEPT))
         high = min(value * (1 + SPREAD), ranks[place + 1] if place + 1 < len(ranks) else float("inf"))
-        digits = len(figure.partition(".")[2])
+        digits = _digits(figure)
         chosen = f"{draw.uniform(low, high):.{digits}f}"
         if low < float(chosen) < high:
-            others |= {other: _like(other, chosen) for other in shown if float(other) == value}
+            for other in (other for other in shown if float(other) == value):
+                # one that is written in two ways (5.4, 5.40) stays so
+                others[other] = f"{float(chosen):.{max(digits, _digits(other))}f}"
             ranks[place] = float(chosen)
     return lambda text: _FIGURE.sub(lambda match: others.get(match[0], match[0]), text)
 
 
-def _like(other: str, chosen: str) -> str:
-    """A figure that is written in two ways (5.4, 5.40) stays so."""
-    digits = len(other.partition(".")[2])
-    return f"{float(chosen):.{digits}f}" if float(f"{float(chosen):.{digits}f}") == float(chosen) else chosen
+def _digits(figure: str) -> int:
+    return len(figure.partition(".")[2])
