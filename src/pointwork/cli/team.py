@@ -71,7 +71,8 @@ def pull_weights(file: ModelFile = weights.SMOLLM2_135M, *, quiet: bool = False)
             progress.update(bar, completed=done, total=total)
 
         path = ensure(file, progress=told)
-        progress.update(bar, description=f"{file.name} in 8 bits, which are read faster")
-        requantizing.ready(file, progress=told)
+        if file.requantized:
+            progress.update(bar, description=f"{file.name} in 8 bits, which are read faster")
+            requantizing.ready(file, progress=told)
     err.print(f"[dim]model in {escape(str(path))}[/dim]")
     return str(path)
