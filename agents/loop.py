@@ -82,7 +82,8 @@ async def work(job: Job) -> Attempt:
     if prepared.writing is not None:
         await write_program(job, prepared.writing, job.agent.tools[0], attempt)
     elif reader is not None:
-        said = await read(job.text, prepared.pages, reader, prepared.answer)
+        best = prepared.context[0][1] if prepared.context else ""
+        said = await read(job.text, prepared.pages, reader, prepared.answer, best)
         if said is None:
             raise AgentError(f"agent {job.agent.name!r}: nothing that was found says it for certain")
         attempt.text = said.text

@@ -14,6 +14,7 @@ from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.expressions import expression_of, is_formula
+from pointwork.agents.readings.names import names
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
 from pointwork.agents.readings.weighing import comparison_of
@@ -54,6 +55,10 @@ _REMEMBERS = re.compile(
 # names, it fits at least so well.
 CLEAR, NAMED = 0.4, 0.8
 
+# A word problem that has its numbers in itself needs no files: of 970 tasks over files 3 are read with CERTAIN. How
+# well it fits then.
+CERTAIN, SOLVED = 0.6, 0.96
+
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
@@ -78,7 +83,15 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
     signs = len(_COMPUTES.findall(text))
     if not numbers:
         return 0.0
+    if several > 1 and not is_formula(text) and await asyncio.to_thread(_solved, text):
+        return SOLVED
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
+
+
+def _solved(text: str) -> bool:
+    """Whether a text has all that the problem it tells needs: it is read with so much certainty, or names nobody."""
+    problem = None if "://" in text else computed(text)  # an address has numbers that are none
+    return problem is not None and (problem.score >= CERTAIN or not names(text))
 
 
 async def prepare_calculator(text: str, context: ToolContext) -> Prepared:

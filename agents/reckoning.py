@@ -1,5 +1,7 @@
 """What a word problem computes: by its pairs of numbers and by deduction, whichever is surer."""
 
+from functools import lru_cache
+
 from pointwork.agents.parsing.problems import deduced
 from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.problem_text import Problem
@@ -20,6 +22,7 @@ def value_of(reading: Reading) -> float:
     return float("nan") if isinstance(found, Measure) else float(found)
 
 
+@lru_cache(maxsize=256)
 def computed(text: str) -> Reading | None:
     """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
 

@@ -140,11 +140,22 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
     return subtasks
 
 
+_FIGURE = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")
+
+
 def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
-    """The steps of a task that is one question with another inside it; None if it is not."""
+    """The steps of a task that is one question with another inside it; None if it is not.
+
+    Steps that leave two numbers of the task out have not read what is given: "14 kg went in and 11.9 came out. What
+    percentage was lost?" says it all itself.
+    """
     parts = _with_page(_parts(without_shape(task)), task)
     steps = compose(parts[0]) if len(parts) == 1 else None
-    return steps if steps is not None and len(steps) <= max_subtasks else None
+    if steps is None or len(steps) > max_subtasks:
+        return None
+    told = " ".join(text for text, _ in steps)
+    left = [number for number in _FIGURE.findall(parts[0]) if number not in _FIGURE.findall(told)]
+    return steps if len(left) < 2 else None
 
 
 def apart(steps: Steps) -> bool:

@@ -460,6 +460,7 @@ def _plan(
     failed: str = "",
     informed: str = "",
     figures: str = "",
+    program: str = "",
 ) -> tuple[Plan, list[str]]:
     """The plan of a small team, and which trained roles were asked.
 
@@ -495,7 +496,7 @@ def _plan(
         says("decomposer", STEPS, sure),
         reckons if figures else None,
     )
-    planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, learned=learned)
+    planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, whole=program, learned=learned)
     report = "It was not found." if failed else ""
     lost = frozenset({(failed, "lookup")}) if failed else frozenset[tuple[str, str]]()
     return asyncio.run(planner.plan(task, report=report, failed=lost)), asked
@@ -531,6 +532,14 @@ def test_what_was_read_is_the_plan_and_asked_of_nobody(tmp_path: Path) -> None:
     assert [(key, tried["text"], tried["status"]) for key, tried in answered.items()] == [("p2.s1", "11", "ok")]
     assert answered["p2.s1"]["evidence"][0][0] == "table:boats.csv"
     assert Plan.from_json(found.as_json()) == found
+
+
+def test_what_was_read_comes_before_a_program_and_a_program_before_other_steps(tmp_path: Path) -> None:
+    task, said = "How many metres are three Otters of ours, bow to stern?", "length_m of the Otter = 11\n{s1} * 3"
+    found, _ = _plan(tmp_path, task=task, figures=said, program="analysis")
+    assert (len(found.subtasks), found.author) == (2, "decomposer")
+    found, asked = _plan(tmp_path, task=task, program="analysis")
+    assert (found.author, asked) == ("program", ["querier"])
 
 
 def test_an_answer_that_fails_a_check_is_left_to_the_agents() -> None:

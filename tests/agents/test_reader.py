@@ -11,7 +11,7 @@ from pointwork import Team
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.prompts import READER, reader_prompt
 from pointwork.agents.quoting import pages_of, prepare_files, sentences_about
-from pointwork.agents.reader import AGREED, DENIED, LEAST, in_page, read
+from pointwork.agents.reader import AGREED, DENIED, DOUBTED, DRAWN, LEAST, in_page, read
 from pointwork.agents.reader import READER as READS
 from pointwork.models import ChatRequest, Completion, weights
 from pointwork.models.adapters import packaged
@@ -85,7 +85,34 @@ def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:
 
 def test_what_was_expected_stands_where_the_reader_hardly_denies_it() -> None:
     assert _read(("not said", 0.9), ("not said", DENIED - 0.01), expected="Ada") == (" Ada", 2)
-    assert _read(("not said", 0.9), ("not said", DENIED + 0.01), expected="Ada") == ("", 2)
+    assert _read(("not said", 0.9), ("not said", DOUBTED + 0.01), expected="Ada") == ("", 2)
+
+
+def _doubted(drawn: list[str], *, sure: float = DOUBTED - 0.01, expected: str = "", best: str = "") -> str:
+    """What comes of two pages of which the second is not so surely silent, and of what is then drawn for it."""
+
+    async def chat(request: ChatRequest) -> Completion:
+        second = request.messages[-1]["content"].startswith("page 1")
+        if request.temperature:
+            assert second
+            assert request.seed is not None
+            return Completion(drawn[request.seed - 1], 1, 1, "stop", "m")
+        likely = sure if second else 0.99
+        return Completion("not said", 1, 1, "stop", "m", token_ids=(1,), logprobs=(math.log(likely),))
+
+    pages = [("a", "page 0: Ada, Ben"), ("b", "page 1: Ada, Ben, Mrs. Ada Moor, 12 May")]
+    found = asyncio.run(read("Who?", pages, chat, expected, best))
+    return "" if found is None else f"{found.source} {found.text}"
+
+
+def test_where_the_reader_doubts_that_a_page_is_silent_it_is_asked_again() -> None:
+    silent = ["not said"] * DRAWN
+    assert _doubted(["Ben", "Ada", "Ada", *silent]) == "b Ada"
+    assert _doubted(["Ben", "Ada", *silent], best="Ada built it.") == "b Ada"  # as often: of the best sentence
+    assert _doubted(["Ben", "Ada", "Ada", *silent], sure=DOUBTED + 0.01) == ""
+    assert _doubted(silent) == ""
+    assert _doubted(["Cid", *silent]) == ""  # which the page does not have
+    assert _doubted(["Ben", "Ben", "Ada", *silent], expected="Mrs. Ada Moor") == " Mrs. Ada Moor"
 
 
 def test_what_is_asked_is_what_was_taught() -> None:
