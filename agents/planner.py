@@ -41,6 +41,13 @@ PLAIN = 3
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
+# "Add up the plums that were picked. How many kg is it?": the second asks for what the first does.
+_SAME = re.compile(
+    r"\W*how\s+(?:many\s+[a-z]+|much|long|far|heavy)\s+(?:is|are|was|were|does|do|did)\s+\{s1\}(?:\s+\([^)]*\))?"
+    r"(?:\s+(?:all|in\s+all|altogether|together|make|come\s+to|amount\s+to))*\W*",
+    re.IGNORECASE,
+)
+
 # Worked examples that a model is shown.
 EXAMPLES = 4
 
@@ -102,11 +109,23 @@ class Planner:
             # one query that explains all words of "put 4 % on the price of the skis" has not read it; a sum has
             if fits[best] >= (WHOLLY if apart(steps) else OUTRIGHT):
                 return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
-        parts, sure = await self._with_capabilities(split(task, self.settings.max_subtasks), failed)
+        cut = split(task, self.settings.max_subtasks)
+        if (
+            len(cut) == 2
+            and _SAME.fullmatch(cut[1].text)
+            and not report
+            and self.settings.mode in ("auto", "rules")
+        ):
+            (whole,), fit = await self._with_capabilities([Subtask("s1", task.strip(), "")])
+            if fit >= OUTRIGHT:
+                return Plan((replace(whole, answer_type=answer_type_of(cut[1].text)),), "instant")
+        parts, sure = await self._with_capabilities(cut, failed)
         author = "instant" if len(parts) == 1 else "splitter"
         if self.settings.mode == "auto":
             program = bool(self.whole) and not report and _computes(task, len(parts), sure)
-            again = self._decomposed(task, AGAIN, 0.0, failed) if report else self._learned(task, parts, sure, program)
+            again = (
+                self._decomposed(task, AGAIN, 0.0, failed) if report else self._learned(task, parts, sure, program)
+            )
             if plan := await again:
                 return plan
             if program:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +88,15 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
 
 
+@lru_cache(maxsize=256)
+def _problem(text: str) -> Reading | None:
+    """What a word problem computes: asked for when it is planned and again when it is done."""
+    return computed(text)
+
+
 def _solved(text: str) -> bool:
     """Whether a text has all that the problem it tells needs: it is read with so much certainty, or names nobody."""
-    problem = None if "://" in text else computed(text)  # an address has numbers that are none
+    problem = None if "://" in text else _problem(text)  # an address has numbers that are none
     return problem is not None and (problem.score >= CERTAIN or not names(text))
 
 
@@ -111,7 +117,7 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
     background = partial(_spoken_of, text, context)
     if is_formula(text):  # no word problem: another formula is not its answer
         return Prepared(background=background)
-    problem = await asyncio.to_thread(computed, text)
+    problem = await asyncio.to_thread(_problem, text)
     if problem is not None:
         return Prepared(call=(problem.tool, problem.arguments), sure=problem.score, background=background)
     return Prepared(background=background)

@@ -1,9 +1,8 @@
 """What a word problem computes: by its pairs of numbers and by deduction, whichever is surer."""
 
-from functools import lru_cache
-
 from pointwork.agents.parsing.problems import deduced
 from pointwork.agents.readings import Reading, problems, rounding
+from pointwork.agents.readings.listed import listed
 from pointwork.agents.readings.problem_text import Problem
 from pointwork.tools import expressions
 from pointwork.tools.units import Measure
@@ -22,12 +21,13 @@ def value_of(reading: Reading) -> float:
     return float("nan") if isinstance(found, Measure) else float(found)
 
 
-@lru_cache(maxsize=256)
 def computed(text: str) -> Reading | None:
     """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
 
-    Where both readings come to the same, it is taken for right unless both are wrong.
+    What is only listed to be added up needs neither. Where both readings come to the same, it is taken for right unless both are wrong.
     """
+    if (of_list := listed(text)) is not None:
+        return of_list
     by_pairs = problems.solved(text, least=0.0)
     by_steps = None if Problem(text).lacks_price else deduced(text)
     best = by_pairs

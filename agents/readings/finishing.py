@@ -35,6 +35,13 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
     if asked is None:
         return None
     found = [quantity for quantity in moments.quantities(answer) if moments.compatible(quantity[3], asked[1])]
+    if not found and re.fullmatch(r"-?\d[\d,.]*", answer.strip()):  # its unit stands where it was found
+        stands = [quantity for text in seen for quantity in moments.quantities(text)]
+        found = [
+            quantity
+            for quantity in stands
+            if quantity[2].split()[0] == answer.strip() and moments.compatible(quantity[3], asked[1])
+        ][:1]
     if len(found) != 1 or found[0][3] == asked[1]:
         return None
     return Reading("calculate", {"expression": f"{found[0][2]} to {moments.in_parts(question, asked[0])}"}, 1.0)

@@ -246,7 +246,8 @@ COMPARED = re.compile(
     re.I,
 )
 OR_MORE = re.compile(
-    r"(?P<value>\d[\d,]*(?:\.\d+)?)\s*\w{0,6}\s+(?:or|and)\s+(?P<way>more|over|above|less|fewer|under|below)\b",
+    r"(?P<value>\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]{1,12})?\s+(?:or|and)\s+"
+    r"(?P<way>more|over|above|longer|higher|older|larger|heavier|less|fewer|under|below|shorter|lower|younger|smaller|lighter)\b",
     re.I,
 )
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)

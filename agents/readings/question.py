@@ -181,7 +181,8 @@ class Question:
         for match in lexicon.OR_MORE.finditer(self.text):
             if not any(c.start <= match.start() < c.end for c in found):
                 way = match["way"].lower()
-                op = ">=" if way in ("more", "over", "above") else "<="
+                up = ("more", "over", "above", "longer", "higher", "older", "larger", "heavier")
+                op = ">=" if way in up else "<="
                 found.append(Comparison(op, match["value"].replace(",", ""), match.start(), match.end()))
         return found
 

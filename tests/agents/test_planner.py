@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pointwork.agents.plan import Plan
-from pointwork.agents.planner import Planner
+from pointwork.agents.planner import OUTRIGHT, Planner
 from pointwork.errors import ProviderError
 from pointwork.models import ChatRequest, Completion, ScriptedClient
 from pointwork.settings import PlannerSettings
@@ -149,6 +149,22 @@ def test_two_questions_are_two_steps_however_well_one_agent_fits_the_whole() -> 
     planner = Planner(ABLE, sure, chat, PlannerSettings(), small=True)
     found = asyncio.run(planner.plan("What is the mean price of wool, and what is 20% of 85?"))
     assert [subtask.text for subtask in found.subtasks] == ["What is the mean price of wool", "what is 20% of 85?"]
+
+
+@pytest.mark.parametrize(("fit", "steps"), [(OUTRIGHT + 0.01, 1), (OUTRIGHT - 0.01, 2)])
+def test_what_asks_for_what_was_just_asked_is_no_second_step(fit: float, steps: int) -> None:
+    task = "Add up the plums that were picked. How many kg is it?"
+
+    async def fits(text: str) -> Mapping[str, float]:
+        return {"math": 0.0, "lookup": fit if "picked. How" in text else 0.3}
+
+    async def chat(request: ChatRequest) -> Completion:
+        raise AssertionError("a small planner is not asked where the rules found parts")
+
+    found = asyncio.run(Planner(ABLE, fits, chat, PlannerSettings(), small=True).plan(task))
+    assert len(found.subtasks) == steps
+    if steps == 1:
+        assert (found.subtasks[0].text, found.subtasks[0].answer_type) == (task, "number")
 
 
 LOOSE = {

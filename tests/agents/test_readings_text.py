@@ -145,6 +145,14 @@ def test_the_piece_that_answers(question: str, expected: str, root: Path) -> Non
             {"operation": "difference", "date": "2025-05-03", "other": "2025-09-28 in days"},
         ),
         ("How many metres long is the line?", "612 metres", "", None),
+        # a bare number has the unit with which it was found
+        ("What is that in Fahrenheit?", "24", "Hold it at 24 degrees.", None),
+        (
+            "How warm is it, in Fahrenheit?",
+            "24",
+            "It lost 24 grams. Hold it at 24 degrees Celsius, not at 26.",
+            {"expression": "24 degrees Celsius to Fahrenheit"},
+        ),
         ("On which day did we sell the most?", "2024-03-06", "", None),
         (
             "On which day of the week did we sell most?",

@@ -150,3 +150,33 @@ def test_of_things_found_them_are_the_things() -> None:
 )
 def test_what_is_answered_by_yes_or_no(text: str, kind: str) -> None:
     assert answer_type_of(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("task", "first", "second"),
+    [
+        (
+            "How many days after the visit to the plant was the firm's letter written?",
+            "On what date was the visit to the plant?",
+            "On what date was the firm's letter written?",
+        ),
+        (
+            "How many days after the fire at the mill did the club meet?",
+            "On what date was the fire at the mill?",
+            "On what date did the club meet?",
+        ),
+        (
+            "How many weeks from the flood to the payment?",
+            "On what date was the flood?",
+            "On what date was the payment?",
+        ),
+    ],
+)
+def test_time_between_two_events_is_two_dates(task: str, first: str, second: str) -> None:
+    assert [step.text for step in split(task)][:2] == [first, second]
+
+
+def test_steps_that_leave_out_what_is_given_are_none() -> None:
+    given = "14 kg of beans went into the drum and 11.9 kg came out. What percentage of the weight was lost?"
+    assert len(split(given)) == 1
+    assert len(split("What percentage of the weight of the drum is the weight of the lid?")) == 3
