@@ -80,6 +80,11 @@ def calculates(step: str) -> bool:
     return _UNITS.fullmatch(step) is not None or not re.search(r"[A-Za-z]{2}", rest)
 
 
+def in_other_units(lines: Sequence[str]) -> bool:
+    """Whether steps only look something up and say in what units it is wanted: who finds it can do that too."""
+    return len(lines) == 2 and re.fullmatch(r"\{s1\}(?: in [a-z]\S*(?: [a-z]\S*)?)?", lines[1]) is not None
+
+
 def shape(steps: Sequence[str]) -> list[tuple[tuple[str, ...], bool]]:
     """Of each step the answers that it takes, and whether it is a calculation: what wording does not move."""
     return [(tuple(REFERENCE.findall(step)), not re.search(r"[a-z]{3}", REFERENCE.sub("", step))) for step in steps]

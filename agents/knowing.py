@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pointwork.agents.job import Attempt, Job
 from pointwork.agents.preparing import readable_tables
+from pointwork.agents.reader import formed
 from pointwork.agents.readings.names import names
 from pointwork.agents.readings.wanting import asking, asks_fact, wanted
 from pointwork.agents.verify import GROUNDED
@@ -91,6 +92,8 @@ async def believe(job: Job, attempt: Attempt, *, read: bool) -> None:
         told, today = _TODAY.sub("", told), " ".join(_TODAY.findall(told))
     if _says(attempt.text, job.text, f"{told} {said}"):
         return
+    if not formed(job.text, attempt.text):
+        raise AgentError(f"{who}: what is asked for has another form than {attempt.text[:60]!r}")
     copied = (set(tokenize(attempt.text)) - set(tokenize(job.text))) & set(tokenize(today))
     if attempt.certainty < KNOWN or copied or wanted(job.text).kind == "id":
         if unknown := await strangers(job, said):
@@ -107,11 +110,11 @@ def _says(answer: str, question: str, told: str) -> bool:
 async def strangers(job: Job, said: str) -> list[str]:
     """Names in a question that neither what was found nor anything that can be read mentions."""
     found = set(tokenize(said))
-    left = [name for name in names_in(job.text) if not found & set(tokenize(name))]
+    left = [name for name in names_in(job.text) if not found & _forms(name)]
     if left and (memory := job.context.memory) is not None:
         recalled = await asyncio.to_thread(memory.recall, " ".join(left), k=5, thread=job.context.thread)
         found = set(tokenize(" ".join(item.text for item in recalled.items)))
-        left = [name for name in left if not found & set(tokenize(name))]
+        left = [name for name in left if not found & _forms(name)]
     root = job.context.root
     if not left or root is None:
         return left
@@ -152,8 +155,8 @@ def names_in(question: str) -> list[str]:
 
 def _nowhere(strange: Sequence[str], root: Path, tables: Sequence[TableInfo]) -> list[str]:
     """Those of the names that no text and no table below the root holds; none if not all of it was read."""
-    there = passages.held(root, {token for name in strange for token in tokenize(name)})
-    left = [name for name in strange if not there & set(tokenize(name))]
+    there = passages.held(root, {token for name in strange for token in _forms(name)})
+    left = [name for name in strange if not there & _forms(name)]
     for table in tables if left else ():
         described = [table.name, *(column.name for column in table.columns)]
         for column in table.columns:
@@ -162,5 +165,14 @@ def _nowhere(strange: Sequence[str], root: Path, tables: Sequence[TableInfo]) ->
                 return []
             described += texts
         there = set(tokenize(" ".join(described)))
-        left = [name for name in left if not there & set(tokenize(name))]
+        left = [name for name in left if not there & _forms(name)]
     return left
+
+
+_OF_A_COUNTRY = re.compile(r"[A-Z][a-z]+(?:an|ese|ish|i|ic)\b")
+
+
+def _forms(name: str) -> set[str]:
+    """The stems of a name, and what one that ends as Peruvian does may be derived from: Peru, Kenya, Japan."""
+    derived = {word[:end] for word in _OF_A_COUNTRY.findall(name) for end in range(-4, 0) if len(word[:end]) > 3}
+    return {stem for word in (name, *derived) for stem in tokenize(word)}

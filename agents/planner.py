@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
-from pointwork.agents.decomposer import covered
+from pointwork.agents.decomposer import covered, in_other_units
 from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
@@ -102,23 +102,9 @@ class Planner:
             BudgetExceeded: asking the model can not be paid. Nothing else stops a plan: in the end there are rules.
         """
         by_rules = self.settings.mode == "rules"
-        steps = nested_steps(task, self.settings.max_subtasks)
-        if steps is not None and not report and self.settings.mode in ("auto", "rules"):
-            fits = await self.fits(without_shape(task))
-            best = max(fits, key=lambda name: fits[name])
-            # one query that explains all words of "put 4 % on the price of the skis" has not read it; a sum has
-            if fits[best] >= (WHOLLY if apart(steps) else OUTRIGHT):
-                return Plan((Subtask("s1", task.strip(), best, (), answer_type_of(task)),), "instant")
         cut = split(task, self.settings.max_subtasks)
-        if (
-            len(cut) == 2
-            and _SAME.fullmatch(cut[1].text)
-            and not report
-            and self.settings.mode in ("auto", "rules")
-        ):
-            (whole,), fit = await self._with_capabilities([Subtask("s1", task.strip(), "")])
-            if fit >= OUTRIGHT:
-                return Plan((replace(whole, answer_type=answer_type_of(cut[1].text)),), "instant")
+        if not report and self.settings.mode in ("auto", "rules") and (plan := await self._outright(task, cut)):
+            return plan
         parts, sure = await self._with_capabilities(cut, failed)
         author = "instant" if len(parts) == 1 else "splitter"
         if self.settings.mode == "auto":
@@ -150,6 +136,20 @@ class Planner:
                 problems.append("the model's plan has a step that no agent fits, the rules' plan has none")
         return Plan(tuple(parts), author, tuple(problems))
 
+    async def _outright(self, task: str, cut: Sequence[Subtask]) -> Plan | None:
+        """The plan of one step, where one agent answers a question and what is inside it, or what is asked twice."""
+        steps = nested_steps(task, self.settings.max_subtasks)
+        if steps is not None:
+            # one query that explains all words of "put 4 % on the price of the skis" has not read it; a sum has
+            text, least, kind = without_shape(task), WHOLLY if apart(steps) else OUTRIGHT, answer_type_of(task)
+        elif len(cut) == 2 and _SAME.fullmatch(cut[1].text):
+            text, least, kind = task, OUTRIGHT, answer_type_of(cut[1].text)
+        else:
+            return None
+        fits = await self.fits(text)
+        best = max(fits, key=lambda name: fits[name])
+        return Plan((Subtask("s1", task.strip(), best, (), kind),), "instant") if fits[best] >= least else None
+
     async def _learned(self, task: str, parts: Sequence[Subtask], sure: float, program: bool) -> Plan | None:
         """The plan of models that were trained for it; None: they have none, or that of the rules fits better.
 
@@ -164,7 +164,9 @@ class Planner:
         plain = len(parts) == 1 and len(asked_words(text)) <= PLAIN
         if plain and sure >= OUTRIGHT:
             return None
-        if found := await self.learned.read(task, self.settings.max_subtasks):
+        found = await self.learned.read(task, self.settings.max_subtasks)
+        # what is only looked up, one agent that fits the whole knows better
+        if found and not (len(parts) == 1 and sure >= OUTRIGHT and all(step.found for step in found.steps)):
             steps, _ = await self._with_capabilities(found.steps)
             return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
         if plain or program:
@@ -184,7 +186,7 @@ class Planner:
             if (found.sure < least and not found.agreed) or set(found.lines) & tried:
                 continue
             steps, weakest = await self._with_capabilities(found.steps)
-            likely = found.sure >= LIKELY and len(steps) > 1
+            likely = found.sure >= LIKELY and len(steps) > 1 and not in_other_units(found.lines)
             score = weakest + covered(found, task)
             if weakest > (ANOTHER if likely else max(sure, ANOTHER)) and score > best:
                 best, plan = score, Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")

@@ -95,7 +95,7 @@ def _problem(text: str) -> Reading | None:
 
 
 def _solved(text: str) -> bool:
-    """Whether a text has all that the problem it tells needs: it is read with so much certainty, or names nobody."""
+    """Whether a text has all that its problem needs: it is read with so much certainty, or names nobody."""
     problem = None if "://" in text else _problem(text)  # an address has numbers that are none
     return problem is not None and (problem.score >= CERTAIN or not names(text))
 

@@ -25,14 +25,15 @@ PASSAGES, CHOICES = 3, 5
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
 
-# A sentence that fits a question this well speaks of the same, whether or not it holds the answer.
-SPEAKS = 0.5
+# A sentence that fits a question this well speaks of the same, whether or not it holds the answer; its passage is
+# read from the second on.
+SPEAKS, READS = 0.5, 0.4
 
 # The same of what may be said in another unit than is asked for, which was rarely seen in training.
 CONVERTED = 0.15
 
-# Where a sentence speaks of the same, it counts how sure the answer in it is, at most so much: such an answer is right
-# for 19 of 20 questions of one look-up, and tasks of more steps hardly have one.
+# Where a sentence speaks of the same, it counts how sure the answer in it is, at most so much: such an answer is
+# right for 19 of 20 questions of one look-up, and tasks of more steps hardly have one.
 SAID_BEST = 0.94
 
 # How well files fit where a sentence says in so many words who it is.
@@ -240,7 +241,7 @@ def _several(want: Wanted, pieces: Sequence[spans.Span]) -> str:
 def _to_read(question: str, found: Sequence[sentences.Sentence]) -> tuple[tuple[str, str], ...]:
     """The pages for a reader; code is read by rule, and whether something is so by what denies it."""
     prose = [sentence for sentence in found if not sentence.passage.path.lower().endswith(sentences.CODE)]
-    fitting = found[0] in prose and found[0].score >= SPEAKS and wanted(question).kind != "yes-no"
+    fitting = found[0] in prose and found[0].score >= READS and wanted(question).kind != "yes-no"
     return tuple(pages_of(prose, READ_WHOLE)) if fitting else ()
 
 

@@ -24,8 +24,8 @@ ANSWER_TOKENS = 48
 # Where the reader is less sure than the third that nothing says it, the learned choice stands.
 LEAST, AGREED, DENIED = 0.5, 0.1, 0.6
 
-# Where it is less sure of that than DOUBTED, some page mostly does say it: so many further answers are DRAWN for the
-# page of which it is least sure. It learnt from more pages that do not say it than it is given in use.
+# Where it is less sure of that than DOUBTED, some page mostly does say it: so many further answers are DRAWN for
+# the page of which it is least sure. It learnt from more pages that do not say it than it is given in use.
 DOUBTED, DRAWN = 0.75, 8
 
 
@@ -59,7 +59,7 @@ async def read(
     for source, page in pages:
         completion = await chat(_asking(question, page))
         sure = math.exp(sum(completion.logprobs)) if completion.logprobs else 1.0
-        if (said := in_page(completion.text, page)) and _formed(question, said):
+        if (said := in_page(completion.text, page)) and formed(question, said):
             return Read(said, source, page) if sure >= (AGREED if alike(said, expected) else LEAST) else None
         if not said and sure < denied:
             denied, doubted = sure, (source, page)
@@ -78,7 +78,7 @@ async def _drawn(question: str, page: str, chat: Chat) -> list[str]:
     found: list[str] = []
     for number in range(1, DRAWN + 1):
         completion = await chat(replace(_asking(question, page), temperature=1.0, seed=number))
-        if (said := in_page(completion.text, page)) and _formed(question, said):
+        if (said := in_page(completion.text, page)) and formed(question, said):
             found.append(said)
     return found
 
@@ -92,7 +92,8 @@ def _asking(question: str, page: str) -> ChatRequest:
 _TIMED = frozenset(["weekday", "date", "year", "when", "time", "duration", "age"])
 
 
-def _formed(question: str, said: str) -> bool:
+def formed(question: str, said: str) -> bool:
+    """Whether an answer holds a date, a time or a number where one is asked for."""
     want = wanted(question)
     return want.kind not in _TIMED or bool(spans.pieces_of(want, said))
 

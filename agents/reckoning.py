@@ -24,7 +24,8 @@ def value_of(reading: Reading) -> float:
 def computed(text: str) -> Reading | None:
     """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
 
-    What is only listed to be added up needs neither. Where both readings come to the same, it is taken for right unless both are wrong.
+    What is only listed to be added up needs neither. Where both readings come to the same, it is taken for right
+    unless both are wrong.
     """
     if (of_list := listed(text)) is not None:
         return of_list

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from pointwork.agents.preparing import CERTAIN, SOLVED, fits_calculator
-from pointwork.agents.reckoning import computed, value_of
 from pointwork.agents.readings.listed import listed
+from pointwork.agents.reckoning import computed, value_of
 from pointwork.tools import ToolContext
 
 
