@@ -137,7 +137,7 @@ class Planner:
         return Plan(tuple(parts), author, tuple(problems))
 
     async def _outright(self, task: str, cut: Sequence[Subtask]) -> Plan | None:
-        """The plan of one step, where one agent answers a question and what is inside it, or what is asked twice."""
+        """The plan of one step: one agent answers a question and what is inside it, or what is asked twice."""
         steps = nested_steps(task, self.settings.max_subtasks)
         if steps is not None:
             # one query that explains all words of "put 4 % on the price of the skis" has not read it; a sum has

@@ -18,6 +18,7 @@ _OF_A_THING = re.compile(
 WH = re.compile(r"\b(whoever|who|whom|whose|which|what|where|when|how)\b", re.I)
 
 
+_PRICE_ASKED = re.compile(r"\bhow\s+much\s+(?:is|are|was|were)\b|\b(?:charged?|charges|pays?|paid)\s+for\b", re.I)
 _WHO = ("who", "whom", "whose", "whoever")
 KEY_ASKED = re.compile(r"\b(?:ids?|nr|numbers?(?!\s+of\b)|codes?|keys?)\b|\bno(?=\s*[.?]|\s+of\b)", re.I)
 """The number of a row is asked for, not its name (and not how many there are)."""
@@ -88,6 +89,9 @@ def _asked_column(view: View, at: int | None) -> Column | None:
     best = max(open_columns, key=lambda c: scores[c.name])
     if scores[best.name] >= 0.45:
         return best
+    priced = [c for c in open_columns if c.kind == "number" and "price" in name_stems(c.name)]
+    if len(priced) == 1 and view.at(_PRICE_ASKED):  # what is charged is no category, and not what it cost
+        return priced[0]
     if at is not None or places:
         named = row_name(view)
         if named is not None and named in open_columns and may_be(view, named):
