@@ -11,6 +11,7 @@ from pointwork.agents.readings import extracting, moments, sentences, spans
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.finishing import with_its_day, with_year
 from pointwork.agents.readings.names import names
+from pointwork.agents.readings.parted import of_its_part
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.telling import named, told
 from pointwork.agents.readings.wanting import Wanted, asking, wanted
@@ -33,8 +34,9 @@ SPEAKS, READS = 0.5, 0.4
 CONVERTED = 0.15
 
 # Where a sentence speaks of the same, it counts how sure the answer in it is, at most so much: such an answer is
-# right for 19 of 20 questions of one look-up, and tasks of more steps hardly have one.
-SAID_BEST = 0.94
+# right for 19 of 20 questions of one look-up, and tasks of more steps hardly have one. Where it fits less than
+# SAYS_IT it counts less.
+SAYS_IT, SAID_BEST, SAID_WELL = 1.25, 0.94, 0.75
 
 # How well files fit where a sentence says in so many words who it is.
 TOLD = 0.98
@@ -89,7 +91,8 @@ async def fits_files(text: str, context: ToolContext) -> float:
     if context.root is None or not found or found[0].score < FITTING:
         return fit
     said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
-    return max(fit, min(SAID_BEST, 0.5 + 0.5 * said.sure)) if said.answer and said.firm and said.sure else fit
+    most = SAID_BEST if found[0].score >= SAYS_IT else SAID_WELL
+    return max(fit, min(most, 0.5 + 0.5 * said.sure)) if said.answer and said.firm and said.sure else fit
 
 
 async def absent(text: str, context: ToolContext) -> float:
@@ -155,12 +158,14 @@ def quoted(
         return Quoted(pieces[0].text if fitting else "", pieces, bool(pieces), firm=True)
     formed = {piece.text for piece in pieces}
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
+    meant = of_its_part(question, pieces) if strict else None
+    pieces = [meant, *(piece for piece in pieces if piece != meant)] if meant is not None else pieces
     asked = moments.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
     if not says or found[0].score < FITTING:
         return Quoted("", pieces, says)
-    firm = extract.sure >= SURE
+    firm = extract.sure >= SURE or meant is not None
     if want.several > 1:
         return Quoted(_several(want, pieces), pieces, True, firm)
     sentence = pieces[0].sentence.text

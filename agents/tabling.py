@@ -177,6 +177,10 @@ def _agrees(reading: Reading, meant: Parsed) -> bool:
     aggregate = str(reading.arguments.get("aggregate", "none"))
     same = str(reading.arguments.get("column", "")) == meant.column and not reading.yes_no
     sql = meant.sql.lower()
+    if same and (by := reading.arguments.get("order_by")) and reading.arguments.get("limit") == 1:
+        way = "desc" if reading.arguments.get("order") == "desc" else "(?:asc)?"
+        last = rf'order by "{re.escape(str(by).lower())}"\s*{way}\s*(?:nulls last\s*)?limit 1'
+        return re.search(last, sql) is not None and all(v.lower() in sql for v in _values(reading))
     grouped = any(reading.arguments.get(part) for part in ("group_by", "order_by"))
     computed = not grouped and (
         f"{aggregate}(" in sql if aggregate != "none" else "(" not in sql.partition(" from ")[0]
@@ -229,7 +233,12 @@ async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) ->
         return bridging.bridged(text, found, forms, known, lambda asked: _readings(asked, root, known))
 
     bridge = await asyncio.to_thread(read)
-    return bridge if bridge is not None and bridge.reading.score >= least else None
+    if bridge is None or bridge.reading.score < least:
+        return None
+    # the teaching pool is no person who looks after the pool cover: that word names the column which is bound
+    bound = (str(bridge.reading.arguments.get(f"{part}_column") or "") for part in ("where", "and", "also"))
+    named = {stem for column in bound for stem in tokenize(column.replace("_", " "))}
+    return None if named & (set(tokenize(text)) - set(tokenize(bridge.question))) else bridge
 
 
 def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
