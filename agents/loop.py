@@ -47,7 +47,7 @@ SHORT_RESULT = 120
 
 
 _ASKS_ONE = re.compile(
-    rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|did\s+it|does\s+it))\b", re.IGNORECASE
+    rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|(?:did|does|will)\s+(?:it|one|an?|the)))\b", re.IGNORECASE
 )
 _ASKS_TIME = re.compile(r"\W*(?:(?:by|at|until|till|from)\s+)?what\s+time\s+(?:is|was|did|does)\b", re.IGNORECASE)
 _ASKS_WHEN = re.compile(
