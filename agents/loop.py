@@ -47,7 +47,8 @@ SHORT_RESULT = 120
 
 
 _ASKS_ONE = re.compile(
-    rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|(?:did|does|will)\s+(?:it|one|an?|the)))\b", re.IGNORECASE
+    rf"\W*(?:how\s+(?:{lexicon.SIZES}|old|long|much)|what\s+(?:is|was|(?:did|does|will)\s+(?:it|one|an?|the)))\b",
+    re.IGNORECASE,
 )
 _ASKS_TIME = re.compile(r"\W*(?:(?:by|at|until|till|from)\s+)?what\s+time\s+(?:is|was|did|does)\b", re.IGNORECASE)
 _ASKS_WHEN = re.compile(
@@ -82,8 +83,7 @@ async def work(job: Job) -> Attempt:
     if prepared.writing is not None:
         await write_program(job, prepared.writing, job.agent.tools[0], attempt)
     elif reader is not None:
-        best = prepared.context[0][1] if prepared.context else ""
-        said = await read(job.text, prepared.pages, reader, prepared.answer, best)
+        said = await read(job.text, prepared.pages, reader, prepared.answer)
         if said is None:
             raise AgentError(f"agent {job.agent.name!r}: nothing that was found says it for certain")
         attempt.text = said.text

@@ -24,8 +24,8 @@ ANSWER_TOKENS = 48
 # Where the reader is less sure than the third that nothing says it, the learned choice stands.
 LEAST, AGREED, DENIED = 0.5, 0.1, 0.6
 
-# Where it is less sure of that than DOUBTED, some page mostly does say it: so many further answers are DRAWN for
-# the page of which it is least sure. It learnt from more pages that do not say it than it is given in use.
+# Where it is less sure of that than DOUBTED, so many further answers are DRAWN for the page of which it is least
+# sure: the learned choice stands if one is the same. (Drawn without one they are too seldom right: docs/readings.md.)
 DOUBTED, DRAWN = 0.75, 8
 
 
@@ -43,9 +43,7 @@ class Read:
     page: str = ""
 
 
-async def read(
-    question: str, pages: Sequence[tuple[str, str]], chat: Chat, expected: str = "", best: str = ""
-) -> Read | None:
+async def read(question: str, pages: Sequence[tuple[str, str]], chat: Chat, expected: str = "") -> Read | None:
     """What the first page says that says something, if it is sure enough; None: nothing does.
 
     Args:
@@ -53,34 +51,27 @@ async def read(
         pages: (source, text), the likeliest first.
         chat: to the model in the role ``reader``.
         expected: what was taken for the answer without reading.
-        best: the sentence that fits the question best.
     """
-    denied, doubted = 1.0, ("", "")
+    denied, doubted = 1.0, ""
     for source, page in pages:
         completion = await chat(_asking(question, page))
         sure = math.exp(sum(completion.logprobs)) if completion.logprobs else 1.0
         if (said := in_page(completion.text, page)) and formed(question, said):
             return Read(said, source, page) if sure >= (AGREED if alike(said, expected) else LEAST) else None
         if not said and sure < denied:
-            denied, doubted = sure, (source, page)
-    if expected and denied < DENIED:
-        return Read(expected)
-    drawn = await _drawn(question, doubted[1], chat) if denied < DOUBTED else []
-    if expected and any(alike(said, expected) for said in drawn):
-        return Read(expected)
-    if not drawn:
+            denied, doubted = sure, page
+    if not expected or denied >= DOUBTED:
         return None
-    return Read(max(drawn, key=lambda said: (drawn.count(said), said in best)), *doubted)
+    return Read(expected) if denied < DENIED or await _says_too(question, doubted, chat, expected) else None
 
 
-async def _drawn(question: str, page: str, chat: Chat) -> list[str]:
-    """Further answers that stand in a page and have the form that is asked for."""
-    found: list[str] = []
+async def _says_too(question: str, page: str, chat: Chat, expected: str) -> bool:
+    """Whether one of some further answers to a page is what is expected."""
     for number in range(1, DRAWN + 1):
         completion = await chat(replace(_asking(question, page), temperature=1.0, seed=number))
-        if (said := in_page(completion.text, page)) and formed(question, said):
-            found.append(said)
-    return found
+        if alike(in_page(completion.text, page), expected):
+            return True
+    return False
 
 
 def _asking(question: str, page: str) -> ChatRequest:

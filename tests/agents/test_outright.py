@@ -136,6 +136,7 @@ def test_a_larger_model_is_asked_unless_the_reading_is_nearly_certain(tmp_path: 
         ("How many weekly hours has Di Moss?", "the table has nothing there"),
         ("What are the weekly hours of Di Moss?", "the table has nothing there"),
         ("What is the unit price of Ann Reed?", "2 rows fit, each with a number of its own"),
+        ("What does the order of Ann Reed cost?", "2 rows fit, each with a number of its own"),
         ("What is the unit price of Bo Lind?", ""),
         ("What are the unit prices of Ann Reed?", ""),
         ("When was the order of Ann Reed?", "2 rows fit, each with a date of its own"),
