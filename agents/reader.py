@@ -25,7 +25,7 @@ ANSWER_TOKENS = 48
 LEAST, AGREED, DENIED = 0.5, 0.1, 0.6
 
 # Where it is less sure of that than DOUBTED, so many further answers are DRAWN for the page of which it is least
-# sure: the learned choice stands if one is the same. (Drawn without one they are too seldom right: docs/readings.md.)
+# sure: the learned choice stands if one is the same. (Without one they are too seldom right: docs/readings.md.)
 DOUBTED, DRAWN = 0.75, 8
 
 
