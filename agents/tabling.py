@@ -235,9 +235,11 @@ async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) ->
     bridge = await asyncio.to_thread(read)
     if bridge is None or bridge.reading.score < least:
         return None
-    # the teaching pool is no person who looks after the pool cover: that word names the column which is bound
-    bound = (str(bridge.reading.arguments.get(f"{part}_column") or "") for part in ("where", "and", "also"))
-    named = {stem for column in bound for stem in tokenize(column.replace("_", " "))}
+    # the teaching pool is no person who looks after the pool cover: that word names a column which is bound besides
+    given = bridge.reading.arguments
+    others = [part for part in ("where", "and", "also") if bridge.name not in str(given.get(f"{part}_value"))]
+    columns = (str(given.get(f"{part}_column") or "") for part in others)
+    named = {stem for column in columns for stem in tokenize(column.replace("_", " "))}
     return None if named & (set(tokenize(text)) - set(tokenize(bridge.question))) else bridge
 
 

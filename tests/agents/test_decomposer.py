@@ -15,7 +15,15 @@ from pointwork import Team
 from pointwork.agents.agreeing import DRAWN, KEPT, MOST, agreed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calling import ToolCaller, Work
-from pointwork.agents.decomposer import DRAWN_AT, Decomposed, calculates, covered, decompose, readings
+from pointwork.agents.decomposer import (
+    DRAWN_AT,
+    Decomposed,
+    calculates,
+    covered,
+    decompose,
+    in_other_units,
+    readings,
+)
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.learned import Learned, learned_of
@@ -461,6 +469,7 @@ def _plan(
     informed: str = "",
     figures: str = "",
     program: str = "",
+    steps: str = STEPS,
 ) -> tuple[Plan, list[str]]:
     """The plan of a small team, and which trained roles were asked.
 
@@ -493,7 +502,7 @@ def _plan(
         ToolContext(root=root),
         "table",
         says("querier", query, query_sure),
-        says("decomposer", STEPS, sure),
+        says("decomposer", steps, sure),
         reckons if figures else None,
     )
     planner = Planner(ABLE, fits, never, PlannerSettings(), small=True, whole=program, learned=learned)
@@ -540,6 +549,32 @@ def test_what_was_read_comes_before_a_program_and_a_program_before_other_steps(t
     assert (len(found.subtasks), found.author) == (2, "decomposer")
     found, asked = _plan(tmp_path, task=task, program="analysis")
     assert (found.author, asked) == ("program", ["querier"])
+
+
+def test_what_is_only_looked_up_is_left_to_an_agent_that_fits_the_whole(tmp_path: Path) -> None:
+    task = "How long would you say three Otters are, bow to stern?"
+    looked_up, reckoned = "length_m of the Otter = 11", "length_m of the Otter = 11\n{s1} * 3"
+    for figures, whole, text in (
+        (looked_up, OUTRIGHT + 0.01, task),
+        (looked_up, OUTRIGHT - 0.01, "length_m of the Otter"),
+        (reckoned, OUTRIGHT + 0.01, "length_m of the Otter"),
+    ):
+        found, _ = _plan(tmp_path, task=task, sure=0.01, fit=whole, whole=whole, figures=figures)
+        assert found.subtasks[0].text == text
+
+
+def test_a_unit_at_the_end_makes_no_plan_likely() -> None:
+    assert in_other_units(["How long is the boat?", "{s1} in square metres"])
+    assert in_other_units(["How long is the boat?", "{s1}"])
+    assert not in_other_units(["How long is the boat?", "{s1} * 3"])
+    assert not in_other_units(["Who keeps the bees?", "How long is the boat of {s1}?", "{s2} in feet"])
+
+
+def test_a_plan_that_only_names_a_unit_must_fit_better(tmp_path: Path) -> None:
+    task, steps = "Say how long the boat of the man is, in feet", "How long is the boat of the man?\n{s1} in feet"
+    for fit, author in ((0.3, "instant"), (0.4 + BETTER + 0.01, "decomposer")):
+        found, _ = _plan(tmp_path, task=task, sure=0.9, fit=fit, whole=0.4, steps=steps)
+        assert found.author == author
 
 
 def test_an_answer_that_fails_a_check_is_left_to_the_agents() -> None:

@@ -159,3 +159,15 @@ def test_the_name_that_is_asked_of_is_not_taken_for_another_in_its_sentence(
 
     assert found is None
     assert answer(f"What is the height in metres for {light}?", context) == {"Sand Spit": "18"}.get(light, "31")
+
+
+def test_a_word_that_names_a_bound_column_is_nobody(tmp_path: Path) -> None:
+    (tmp_path / "courses.csv").write_text(
+        "course,instructor,pool,lesson_min\nSilver,Ruben Achter,teaching,45\nGold,Tessa Marlow,teaching,60\n"
+        "Minnows,Tessa Marlow,teaching,30\nCrawl,Ruben Achter,main,60\n"
+    )
+    (tmp_path / "handbook.md").write_text(
+        "# Handbook\n\nTessa Marlow checks the ropes and Ruben Achter the pool cover.\n"
+    )
+    question = "How many courses in the teaching pool have lessons of 45 minutes or more?"
+    assert answer(question, ToolContext(root=tmp_path)) == "2"
