@@ -554,13 +554,13 @@ def test_what_was_read_comes_before_a_program_and_a_program_before_other_steps(t
 def test_what_is_only_looked_up_is_left_to_an_agent_that_fits_the_whole(tmp_path: Path) -> None:
     task = "How long would you say three Otters are, bow to stern?"
     looked_up, reckoned = "length_m of the Otter = 11", "length_m of the Otter = 11\n{s1} * 3"
-    for figures, whole, text in (
-        (looked_up, OUTRIGHT + 0.01, task),
-        (looked_up, OUTRIGHT - 0.01, "length_m of the Otter"),
-        (reckoned, OUTRIGHT + 0.01, "length_m of the Otter"),
+    for figures, whole, read in (
+        (looked_up, OUTRIGHT + 0.01, False),
+        (looked_up, OUTRIGHT - 0.01, True),
+        (reckoned, OUTRIGHT + 0.01, True),
     ):
         found, _ = _plan(tmp_path, task=task, sure=0.01, fit=whole, whole=whole, figures=figures)
-        assert found.subtasks[0].text == text
+        assert (found.subtasks[0].found is not None) == read
 
 
 def test_a_unit_at_the_end_makes_no_plan_likely() -> None:
