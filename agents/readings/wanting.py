@@ -84,6 +84,7 @@ _FACT = re.compile(
     rf"^\W*(?:(?:{lexicon.GREETING}|{lexicon.POLITE})\W+)*(?:"
     r"(?:(?:in|on|at|by|for|from|to|of|with|until|since|under|during)\s+)?"
     rf"(?:who|whom|whose|when|where|which|how\s+(?:{lexicon.SIZES}|long|old|many|much|often))\b|"
+    r"(?:in|on|at|by|for|from|to|of|with|until|since|under|during)\s+what\b|"
     r"what\b(?!\s+(?:is|are)\s+(?!(?:the|our|my|this|that|these|those|his|her|its|their)\b)[^?’']*\?*$)|"
     r"(?:is|are|was|were|does|do|did|has|have|had|can|may|must|will)\b|"
     # what is ordered to be found, and what is asked without a verb: "area of the plaque?"

@@ -54,6 +54,7 @@ def root(tmp_path: Path) -> Path:
         "I'd like to know the price of tea.",
         "Name the makers of the lens.",
         "In which year did Feodora Lask join?",
+        "On what date does the ship with the coffee leave port?",
         "Find out on which date she arrived.",
         "Check who has the key.",
         "price of a postcard in the shop?",
@@ -167,6 +168,19 @@ def test_a_small_model_says_only_what_it_is_sure_of(root: Path) -> None:
         )
     with pytest.raises(AgentError, match="not sure"):  # nobody's number is common knowledge
         believed(root, "What is the phone number of the plumber?", Attempt("123-456", certainty=0.99))
+
+
+def test_what_is_made_up_has_at_least_the_form_that_is_asked_for(root: Path) -> None:
+    with pytest.raises(AgentError, match="another form"):
+        believed(root, "On what date does the ship leave?", Attempt("It is on its way to Pisco.", certainty=0.99))
+    believed(root, "On what date does the ship leave?", Attempt("On 3 May 2025.", certainty=0.99))
+
+
+def test_what_is_of_a_country_is_known_by_it(root: Path) -> None:
+    found = [("file:letter.md:1", "The ship from Peru, where the coffee comes from, sails on 22 May 2025.")]
+    believed(root, "When does the ship with the Peruvian coffee sail?", Attempt("22 May 2025", found))
+    with pytest.raises(AgentError, match="Kenyan"):
+        believed(root, "When does the ship with the Kenyan coffee sail?", Attempt("22 May 2025", found))
 
 
 def test_what_an_agent_was_told_it_may_say(root: Path) -> None:

@@ -11,12 +11,13 @@ from pointwork.agents.job import Attempt
 from pointwork.agents.loop import _in_asked_form  # pyright: ignore[reportPrivateUsage]
 from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.preparing import fits_recall, fits_tables, prepare_calculator, read_tables
-from pointwork.agents.quoting import fits_files, prepare_files, quoted
+from pointwork.agents.quoting import SAID_WELL, SAYS_IT, Quoted, fits_files, prepare_files, quoted
 from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.bridging import bridged
 from pointwork.agents.readings.finishing import in_form
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.sentences import Sentence
+from pointwork.agents.spec import FITTING
 from pointwork.agents.tabling import _readings, readable_tables  # pyright: ignore[reportPrivateUsage]
 from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
@@ -206,6 +207,24 @@ def test_files_fit_as_well_as_they_say_it(context: ToolContext) -> None:
     said = asyncio.run(fits_files("How much is paid for each sack carried at night?", context))
     assert said > asyncio.run(fits_tables("How much is paid for each sack carried at night?", context))
     assert said > 0.8
+
+
+@pytest.mark.parametrize(
+    ("score", "fit"), [(FITTING + 0.01, SAID_WELL), (SAYS_IT + 0.01, 0.9), (FITTING - 0.01, 0.311)]
+)
+def test_files_fit_as_a_sentence_fits(
+    score: float, fit: float, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def about(*_: Any) -> list[Sentence]:
+        passage = Passage("a.md", 1, 1, "The frost fair is on 9 January.", "")
+        return [Sentence("The frost fair is on 9 January.", "file:a.md:1", passage, score=score)]
+
+    def said(*_: Any) -> Quoted:
+        return Quoted("9 January", [], True, firm=True, sure=0.8)
+
+    monkeypatch.setattr("pointwork.agents.quoting.sentences_about", about)
+    monkeypatch.setattr("pointwork.agents.quoting.quoted", said)
+    assert asyncio.run(fits_files("Which day is it?", context)) == pytest.approx(fit, abs=0.001)
 
 
 def test_a_part_of_a_value_dates_nothing(context: ToolContext) -> None:
