@@ -59,6 +59,8 @@ CLEAR, NAMED = 0.4, 0.8
 # well it fits then.
 CERTAIN, SOLVED = 0.6, 0.96
 
+_FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
@@ -95,9 +97,12 @@ def _problem(text: str) -> Reading | None:
 
 
 def _solved(text: str) -> bool:
-    """Whether a text has all that its problem needs: it is read with so much certainty, or names nobody."""
+    """Whether a text has all that its problem needs: read for certain, or nobody named and no number left out."""
     problem = None if "://" in text else _problem(text)  # an address has numbers that are none
-    return problem is not None and (problem.score >= CERTAIN or not names(text))
+    if problem is None or problem.score >= CERTAIN:
+        return problem is not None
+    used = _FIGURE.findall(str(problem.arguments["expression"]))
+    return not names(text) and all(number.replace(",", "") in used for number in _FIGURE.findall(text))
 
 
 async def prepare_calculator(text: str, context: ToolContext) -> Prepared:

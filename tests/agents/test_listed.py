@@ -52,6 +52,8 @@ def test_a_problem_that_holds_all_its_numbers_fits_the_calculator() -> None:
     assert reading is not None
     assert reading.score < CERTAIN
     assert _fit(less) == SOLVED
+    # what is read leaves the 4 out
+    assert _fit("A box holds 12 jars of 330 g. How many kg are 4 boxes?") < SOLVED
     # whom it names may stand in the files, and so may what she pays
     assert (
         _fit("Ann Moor buys 12 bags at £8.75 each and for Ann Moor 10% are taken off. What is her bill?") < SOLVED
