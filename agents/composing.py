@@ -336,8 +336,8 @@ def _age(text: str) -> Steps | None:
 _UNTIL = re.compile(
     r"\b(?:from|since|after)\s+(?:the\s+(?:date|day)\s+of\s+)?(?P<a>(?:the|our|her|his|its|their)\s[^?.;,\d]+?),?\s+(?:how\s+many\s+(?P<unit>days|weeks|months|years))"
     r"\s+(?:were\s+there|was\s+it|is\s+it|are\s+there|went\s+by|passed|lie|did\s+it\s+take|are)\s+(?:until|till|to|before)\s+(?P<b>[^?.;\d]+?)\s*[?.]|"
-    r"\bhow\s+many\s+(?P<unit2>days|weeks|months|years)\s+(?:after|from|since)\s+(?P<a2>[^?.;,\d]+?)\s+(?P<verb>was|were|is|did)\s+(?P<b2>[^?.;\d]+?)\s*[?.]|"
-    r"\bhow\s+many\s+(?P<unit4>days|weeks|months|years)\s+(?:after|from|since)\s+(?P<a4>[^?.;,\d]+?)\s+(?:until|to)\s+(?P<b4>[^?.;\d]+?)\s*[?.]|"
+    r"\bhow\s+many\s+(?P<unit2>days|weeks|months|years)\s+after\s+(?P<a2>[^?.;,\d]+?)\s+(?:was|were|is|(?P<did>did))\s+(?P<b2>[^?.;\d]+?)\s*[?.]|"
+    r"\bhow\s+many\s+(?P<unit4>days|weeks|months|years)\s+(?:after|from|since)\s+(?P<a4>[^?.;,\d]+?)\s+(?:was|were|is|did|until|to)\s+(?P<b4>[^?.;\d]+?)\s*[?.]|"
     r"\bhow\s+many\s+(?P<unit3>days|weeks|months|years)\s+(?:were\s+there|went\s+by|passed|lie|are\s+there|was\s+it|is\s+it)\s+(?:between|from)\s+(?P<a3>[^?.;,\d]+?)\s+(?:and|to|until)\s+(?P<b3>[^?.;\d]+?)\s*[?.]",
     re.IGNORECASE,
 )
@@ -352,10 +352,9 @@ def _until(text: str) -> Steps | None:
         next(match[f"{name}{form}"] for form in ("", "2", "3", "4") if match[f"{name}{form}"])
         for name in ("a", "b", "unit")
     )
-    verb = "did" if (match["verb"] or "").lower() == "did" else "was"
     return [
         (f"On what date was {first.strip()}?", ()),
-        (f"On what date {verb} {second.strip()}?", ()),
+        (f"On what date {'did' if match['did'] else 'was'} {second.strip()}?", ()),
         (f"how many {unit} between {{s1}} and {{s2}}", (1, 2)),
     ]
 

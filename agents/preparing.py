@@ -59,8 +59,6 @@ CLEAR, NAMED = 0.4, 0.8
 # well it fits then.
 CERTAIN, SOLVED = 0.6, 0.96
 
-_FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-
 _PLAIN_CONVERSION = re.compile(r"^\W*convert\s+(?P<value>.+?)\s+to\s+(?P<unit>[^?.]+?)[?.\s]*$", re.IGNORECASE)
 _SPELLED = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|quarter|third|twice|double|dozen)\b",
@@ -101,8 +99,8 @@ def _solved(text: str) -> bool:
     problem = None if "://" in text else _problem(text)  # an address has numbers that are none
     if problem is None or problem.score >= CERTAIN:
         return problem is not None
-    used = _FIGURE.findall(str(problem.arguments["expression"]))
-    return not names(text) and all(number.replace(",", "") in used for number in _FIGURE.findall(text))
+    used = re.findall(r"\d+(?:\.\d+)?", str(problem.arguments["expression"]))
+    return not names(text) and all(number in used for number, _, _ in Question(text).numbers)
 
 
 async def prepare_calculator(text: str, context: ToolContext) -> Prepared:

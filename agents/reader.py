@@ -84,7 +84,7 @@ _TIMED = frozenset(["weekday", "date", "year", "when", "time", "duration", "age"
 
 
 def formed(question: str, said: str) -> bool:
-    """Whether an answer holds a date, a time or a number where one is asked for."""
+    """Whether an answer holds a date, a time or a length of time where one is asked for."""
     want = wanted(question)
     return want.kind not in _TIMED or bool(spans.pieces_of(want, said))
 

@@ -13,6 +13,7 @@ from pointwork.agents.describing import Steps
 from pointwork.agents.plan import MAX_SUBTASKS, REFERENCE, Subtask
 from pointwork.agents.readings import lexicon, moments
 from pointwork.agents.readings.expressions import expression_of
+from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
 
 _ITEM = re.compile(r"(?:^|\n|\s)(?:\(?\d{1,2}[.)]|[-*•])\s+(?=\S)")
@@ -140,7 +141,8 @@ def split(task: str, max_subtasks: int = MAX_SUBTASKS) -> list[Subtask]:
     return subtasks
 
 
-_FIGURE = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")
+def _numbers(text: str) -> set[str]:
+    return {number for number, _, _ in Question(text).numbers}
 
 
 def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
@@ -153,9 +155,8 @@ def nested_steps(task: str, max_subtasks: int = MAX_SUBTASKS) -> Steps | None:
     steps = compose(parts[0]) if len(parts) == 1 else None
     if steps is None or len(steps) > max_subtasks:
         return None
-    told = " ".join(text for text, _ in steps)
-    left = [number for number in _FIGURE.findall(parts[0]) if number not in _FIGURE.findall(told)]
-    return steps if len(left) < 2 else None
+    told = _numbers(" ".join(text for text, _ in steps))
+    return steps if len(_numbers(parts[0]) - told) < 2 else None
 
 
 def apart(steps: Steps) -> bool:

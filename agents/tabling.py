@@ -233,14 +233,7 @@ async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) ->
         return bridging.bridged(text, found, forms, known, lambda asked: _readings(asked, root, known))
 
     bridge = await asyncio.to_thread(read)
-    if bridge is None or bridge.reading.score < least:
-        return None
-    # the teaching pool is no person who looks after the pool cover: that word names a column which is bound besides
-    given = bridge.reading.arguments
-    others = [part for part in ("where", "and", "also") if bridge.name not in str(given.get(f"{part}_value"))]
-    columns = (str(given.get(f"{part}_column") or "") for part in others)
-    named = {stem for column in columns for stem in tokenize(column.replace("_", " "))}
-    return None if named & (set(tokenize(text)) - set(tokenize(bridge.question))) else bridge
+    return bridge if bridge is not None and bridge.reading.score >= least else None
 
 
 def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:

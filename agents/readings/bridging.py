@@ -254,7 +254,7 @@ def _read(
     first, last = asked.words[span[0]], asked.words[span[1]]
     text = _without_dates(f"{asked.text[: first.start]}{name}{asked.text[last.end :]}", sentence)
     reading = next((reading for reading in read(text) if _takes(reading, name)), None)
-    if reading is None:
+    if reading is None or _binds(reading, asked.words[span[0] : span[1] + 1]):
         return None
     outside = sum(not span[0] <= i <= span[1] for i in held)
     content = len(Question(text).content)
@@ -265,6 +265,12 @@ def _read(
         return None
     share = (sum(share for i, share in held.items() if span[0] <= i <= span[1]) + told) / len(held)
     return Bridge(replace(reading, score=min(1.0, share)), text, name, sentence)
+
+
+def _binds(reading: Reading, words: Sequence[Word]) -> bool:
+    """Whether words name a column that a query binds: the teaching pool is nobody who sees to the pool cover."""
+    bound = {stem for part in _PARTS for stem in name_stems(str(reading.arguments.get(f"{part}_column") or ""))}
+    return any(word.stem in bound for word in words)
 
 
 def _beside(asked: Question, span: tuple[int, int]) -> Sequence[Word]:

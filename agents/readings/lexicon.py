@@ -251,7 +251,9 @@ OR_MORE = re.compile(
     re.I,
 )
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
-BELOW = re.compile(r"less|fewer|lower|smaller|shorter|lighter|cheaper|colder|under|below|earlier|before", re.I)
+BELOW = re.compile(
+    r"less|fewer|lower|smaller|shorter|lighter|younger|cheaper|colder|under|below|earlier|before", re.I
+)
 
 # Since when somebody is there.
 JOINED = stems("joined join start started hired employed since began begin")

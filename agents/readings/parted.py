@@ -29,10 +29,13 @@ def of_its_part(question: str, pieces: Sequence[Span]) -> Span | None:
     parts = _PARTS.split(sentence.text)[:_MOST_PARTS]
     held: list[tuple[Span, str, str]] = []
     for part in parts:
-        inside = [piece for piece in pieces if piece.sentence == sentence and piece.text in part]
-        if len(inside) == 1:
-            before, _, behind = part.partition(inside[0].text)
-            held.append((inside[0], before, behind))
+        inside = [
+            (piece, part[: at.start()], part[at.end() :])
+            for piece in pieces
+            if piece.sentence == sentence
+            and (at := re.search(rf"(?<![\w.]){re.escape(piece.text)}(?![\w]|\.\d)", part))
+        ]
+        held += inside if len(inside) == 1 else []
     if len({piece.text for piece, _, _ in held}) < 2:
         return None
     behind = sum(bool(_stems(after)) for _, _, after in held) > 1

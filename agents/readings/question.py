@@ -180,9 +180,7 @@ class Question:
                 found.append(Comparison(op, value, match.start(), match.end()))
         for match in lexicon.OR_MORE.finditer(self.text):
             if not any(c.start <= match.start() < c.end for c in found):
-                way = match["way"].lower()
-                up = ("more", "over", "above", "longer", "higher", "older", "larger", "heavier")
-                op = ">=" if way in up else "<="
+                op = "<=" if lexicon.BELOW.search(match["way"]) else ">="
                 found.append(Comparison(op, match["value"].replace(",", ""), match.start(), match.end()))
         return found
 

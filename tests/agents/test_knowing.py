@@ -83,6 +83,7 @@ def test_what_asks_for_a_fact(question: str) -> None:
         "Good morning!",
         "Dear Anna, thanks for the flowers.",
         "area of a circle?",
+        "In what way do whales sleep?",
         "Find the difference between a frog and a toad.",
     ],
 )

@@ -14,6 +14,8 @@ RATES = """# Rates
 A single visit costs £4.80 for adults, £2.60 for children from four to fifteen and £3.90 for seniors from 65 on.
 
 Gilroy Ices come on Thursday at 08:15, Brennan Drinks on Tuesday at 10:00 and Hobbs Bakery on Saturday at 07:20.
+
+A locker costs £180 for the season, £18 for a week and £4 for a day.
 """
 
 
@@ -25,6 +27,7 @@ Gilroy Ices come on Thursday at 08:15, Brennan Drinks on Tuesday at 10:00 and Ho
         ("What does a senior pay for a single visit?", "£3.90"),
         ("On which weekday do the Brennan Drinks come?", "Tuesday"),
         ("At what time does Hobbs Bakery come?", "07:20"),
+        ("What does a locker cost for a week?", "£18"),
     ],
 )
 def test_the_part_that_speaks_of_it_says_it(question: str, answer: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pointwork.agents.job import Attempt
 from pointwork.agents.loop import _in_asked_form  # pyright: ignore[reportPrivateUsage]
 from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.preparing import fits_recall, fits_tables, prepare_calculator, read_tables
-from pointwork.agents.quoting import SAID_WELL, SAYS_IT, Quoted, fits_files, prepare_files, quoted
+from pointwork.agents.quoting import READS, SAID_WELL, SAYS_IT, Quoted, fits_files, prepare_files, quoted
 from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.bridging import bridged
 from pointwork.agents.readings.finishing import in_form
@@ -225,6 +225,18 @@ def test_files_fit_as_a_sentence_fits(
     monkeypatch.setattr("pointwork.agents.quoting.sentences_about", about)
     monkeypatch.setattr("pointwork.agents.quoting.quoted", said)
     assert asyncio.run(fits_files("Which day is it?", context)) == pytest.approx(fit, abs=0.001)
+
+
+@pytest.mark.parametrize(("score", "pages"), [(READS + 0.01, 1), (READS - 0.01, 0)])
+def test_from_how_well_a_sentence_fits_its_page_is_read(
+    score: float, pages: int, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def about(*_: Any) -> list[Sentence]:
+        passage = Passage("a.md", 1, 1, "Ann sees to the van.", "")
+        return [Sentence("Ann sees to the van.", "file:a.md:1", passage, score=score)]
+
+    monkeypatch.setattr("pointwork.agents.quoting.sentences_about", about)
+    assert len(asyncio.run(prepare_files("Who drives?", context)).pages) == pages
 
 
 def test_a_part_of_a_value_dates_nothing(context: ToolContext) -> None:

@@ -166,6 +166,11 @@ def test_what_is_answered_by_yes_or_no(text: str, kind: str) -> None:
             "On what date did the club meet?",
         ),
         (
+            "How many days from the fire to the day when the roof was done?",
+            "On what date was the fire?",
+            "On what date was the day when the roof was done?",
+        ),
+        (
             "How many weeks from the flood to the payment?",
             "On what date was the flood?",
             "On what date was the payment?",
