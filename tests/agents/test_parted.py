@@ -27,7 +27,7 @@ A locker costs £180 for the season, £18 for a week and £4 for a day.
         ("What does a senior pay for a single visit?", "£3.90"),
         ("On which weekday do the Brennan Drinks come?", "Tuesday"),
         ("At what time does Hobbs Bakery come?", "07:20"),
-        ("What does a locker cost for a week?", "£18"),
+        ("What does a locker cost for the season?", "£180"),
     ],
 )
 def test_the_part_that_speaks_of_it_says_it(question: str, answer: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pointwork.agents import tabling
 from pointwork.agents.preparing import fits_tables, prepare_tables, read_tables
 from pointwork.agents.quoting import sentences_about
 from pointwork.agents.readings.bridging import Bridge, bridged, forms_of
@@ -163,11 +164,21 @@ def test_the_name_that_is_asked_of_is_not_taken_for_another_in_its_sentence(
 
 def test_a_word_that_names_a_bound_column_is_nobody(tmp_path: Path) -> None:
     (tmp_path / "courses.csv").write_text(
-        "course,instructor,pool,lesson_min\nSilver,Ruben Achter,teaching,45\nGold,Tessa Marlow,teaching,60\n"
-        "Minnows,Tessa Marlow,teaching,30\nCrawl,Ruben Achter,main,60\n"
+        "course_id,course_name,instructor,pool,lesson_min,lessons\n"
+        "C1,Silver,Ruben Achter,teaching,45,8\nC2,Gold,Tessa Marlow,teaching,60,8\n"
+        "C3,Minnows,Tessa Marlow,teaching,30,10\n"
+        "C4,Crawl,Ruben Achter,main,60,6\nC5,Badge,Owen Castle,teaching,45,10\n"
     )
     (tmp_path / "handbook.md").write_text(
-        "# Handbook\n\nTessa Marlow checks the ropes and Ruben Achter the pool cover.\n"
+        "# Handbook\n\nEach also looks after something. Tessa Marlow checks the ropes, Owen Castle the rescue "
+        "equipment and Ruben Achter the pool cover.\n"
     )
+    context = ToolContext(root=tmp_path)
     question = "How many courses in the teaching pool have lessons of 45 minutes or more?"
-    assert answer(question, ToolContext(root=tmp_path)) == "2"
+    assert asyncio.run(tabling.bridged(question, context, [])) is None
+    assert answer(question, context) == "3"
+    found = asyncio.run(
+        tabling.bridged("How many courses does the instructor of the pool cover give?", context, [])
+    )
+    assert found is not None
+    assert found.name == "Ruben Achter"
