@@ -142,7 +142,7 @@ def _turning(text: str) -> Steps | None:
 
 
 _COMPARED = re.compile(
-    rf"(?P<n>{_NUMBER})[^?]*?[.;,–—]\s+(?:so\s+)?(?:is|are|does|would|will)\s+(?:that|this|it|they)\s+(?:be\s+)?"
+    rf"(?<![\d,.])(?P<n>{_NUMBER})[^?]*?[.;,–—]\s+(?:so\s+)?(?:is|are|does|would|will)\s+(?:that|this|it|they)\s+(?:be\s+)?"
     r"(?P<way>over|above|more\s+than|higher\s+than|exceed|beyond|under|below|less\s+than|lower\s+than)\s+(?P<x>[^?.;]+)\?",
     re.IGNORECASE,
 )

@@ -34,7 +34,7 @@ SPEAKS, READS = 0.5, 0.4
 CONVERTED = 0.15
 
 # Where a sentence speaks of the same, it counts how sure the answer in it is, at most so much: such an answer is
-# right for 19 of 20 questions of one look-up, and tasks of more steps hardly have one. Where it fits less than
+# right for 12 of 12 questions of one look-up, and tasks of more steps hardly have one. Where it fits less than
 # SAYS_IT it counts less.
 SAYS_IT, SAID_BEST, SAID_WELL = 1.25, 0.94, 0.75
 
@@ -165,7 +165,7 @@ def quoted(
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
     if not says or found[0].score < FITTING:
         return Quoted("", pieces, says)
-    firm = extract.sure >= SURE or meant is not None
+    firm = extract.sure >= SURE
     if want.several > 1:
         return Quoted(_several(want, pieces), pieces, True, firm)
     sentence = pieces[0].sentence.text
