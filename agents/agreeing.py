@@ -6,6 +6,7 @@ Thought Reasoning in Language Models", 2023). Drawing ends as soon as it is deci
 Step by Step: Adaptive-Consistency for Efficient Reasoning and Coding with LLMs", 2023).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,32 +20,49 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
+SURE, SECOND, LEAST = 0.8, 2, 0.1
+"""A calculation (``calculated``) as sure as the first is taken without a text; else it counts as so many texts,
+where it is not less sure than the last."""
+
 KEPT = 0.5
 """No further text is drawn where less of the budget than this share is left: agents may have to be asked."""
 
 
 async def agreed(
-    task: str, chat: Chat, most: int, facts: Sequence[Fact], left: Callable[[], float] = lambda: 1.0
+    task: str,
+    chat: Chat | None,
+    most: int,
+    facts: Sequence[Fact],
+    left: Callable[[], float] = lambda: 1.0,
+    computed: Decomposed | None = None,
 ) -> Decomposed | None:
     """The likeliest of those steps that most texts come to the answer of; None: they do not agree.
 
     Args:
         task: the user's words.
-        chat: to the model in the role ``reckoner``.
+        chat: to the model in the role ``reckoner``; None: there is none, and only what is calculated counts.
         most: steps that a plan may have.
         facts: in which the answers of steps stand.
         left: the share of the budget that is left.
+        computed: what the task calculates with the facts, read without a model.
 
     Returns:
-        Its ``sure`` is the share of the texts that were written which come to the same.
+        Its ``sure`` is the share of the readings that come to the same, or the calculation's own.
 
     Raises:
         BudgetExceeded: not even one text can be paid.
     """
+    sums = await answer_of(task, computed) if computed and computed.sure >= LEAST else ""
+    if computed and sums and computed.sure >= SURE:
+        return computed
+    if chat is None:
+        return None
     found: dict[str, list[Decomposed]] = {}
-    best: list[Decomposed] = []
+    votes = Counter({sums: SECOND} if sums else {})
     written = 0
-    while len(best) < MOST <= len(best) + DRAWN - written and (not written or left() >= KEPT):
+    while (best := max(votes.values(), default=0)) < MOST <= best + DRAWN - written and (
+        not written or left() >= KEPT
+    ):
         try:
             one = await decompose(task, chat, most, facts=facts, drawing=written)
         except BudgetExceeded:
@@ -54,10 +72,12 @@ async def agreed(
         written += 1
         if one is not None and (answer := await answer_of(task, one)):
             found.setdefault(answer, []).append(one)
-        best = max(found.values(), key=len, default=best)
-    if len(best) < MOST:
+            votes[answer] += 1
+    answer = max(votes, key=lambda one: votes[one], default="")
+    if votes[answer] < MOST:
         return None
-    return replace(max(best, key=lambda one: one.sure), sure=len(best) / written)
+    agreeing, readings = len(found[answer]) + (answer == sums), written + bool(sums)
+    return replace(max(found[answer], key=lambda one: one.sure), sure=agreeing / readings)
 
 
 async def answer_of(task: str, found: Decomposed) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.job import Chat
-from pointwork.agents.plan import REFERENCE, Found, Subtask, fill_references
+from pointwork.agents.plan import REFERENCE, Author, Found, Subtask, fill_references
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
 from pointwork.agents.splitter import answer_type_of, without_shape
@@ -45,11 +45,13 @@ class Decomposed:
         steps: without capabilities.
         sure: probability of the whole text.
         agreed: two readings of the task, with and without what the files hold, came to steps of this shape.
+        author: of a plan of these steps.
     """
 
     steps: tuple[Subtask, ...]
     sure: float
     agreed: bool = False
+    author: Author = "decomposer"
 
     @property
     def lines(self) -> list[str]:

@@ -106,7 +106,7 @@ def _send(state: State, subtask: Subtask, answers: dict[str, str], attempt: int,
             "facts": [*state.get("known", []), *facts],
             "excluded": excluded,
             # agents were chosen before the answers were known
-            "late": Plan.from_json(state["plan"]).author in ("splitter", "decomposer"),
+            "late": Plan.from_json(state["plan"]).author in ("splitter", "decomposer", "calculation"),
             "root": state.get("root"),
             "thread": state.get("thread"),
         },

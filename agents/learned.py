@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pointwork.agents.agreeing import agreed
+from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.job import Chat
@@ -70,10 +71,11 @@ class Learned:
         Raises:
             BudgetExceeded: it can not be paid.
         """
-        facts = await facts_around(task, self.context) if self.figures is not None else []
-        if self.figures is None or not facts:
+        facts = await facts_around(task, self.context)
+        if not facts:
             return None
-        return await agreed(task, self.figures, most, facts, self.left)
+        computed = next((one for one in await calculated(task, facts) if len(one.steps) <= most), None)
+        return await agreed(task, self.figures, most, facts, self.left, computed)
 
 
 def learned_of(

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from pointwork.errors import PlanError
 from pointwork.text import tokenize
 
-Author = Literal["model", "repaired", "splitter", "instant", "program", "decomposer"]
+Author = Literal["model", "repaired", "splitter", "instant", "program", "decomposer", "calculation"]
 
 ANSWER_TYPES = ("text", "number", "date", "list", "yes-no")
 
@@ -82,6 +82,7 @@ class Plan:
         author: ``model``; ``repaired`` (the model's second try); ``splitter`` (rules, after the model failed twice
             or without a model); ``instant`` (one agent answers outright, nobody planned);
             ``decomposer`` (the model in that role);
+            ``calculation`` (what is calculated with what the files say was read without a model);
             ``program`` (the steps are those of a program that the model writes).
         problems: what was wrong with the plans that were refused.
     """

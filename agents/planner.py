@@ -168,7 +168,7 @@ class Planner:
         # what is only looked up, one agent that fits the whole knows better
         if found and not (len(parts) == 1 and sure >= OUTRIGHT and all(step.found for step in found.steps)):
             steps, _ = await self._with_capabilities(found.steps)
-            return Plan(tuple(steps), "decomposer" if len(steps) > 1 else "instant")
+            return Plan(tuple(steps), found.author if len(steps) > 1 else "instant")
         if plain or program:
             return None
         return await self._decomposed(task, SPLIT, sure + BETTER)

@@ -50,24 +50,32 @@ class Encoder:
     """Reads a row of word pieces. Safe to use from several threads.
 
     Args:
-        path: what ``benchmarks/train_table_parser.py`` wrote.
+        path: what ``benchmarks/train_parser.py`` or ``train_calculations.py`` wrote.
+        words: another that has the vectors of word pieces, if the file has none.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, words: "Encoder | None" = None) -> None:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        self._codes, self._scales = arrays.pop("word.codes"), arrays.pop("word.scales")
-        self.pieces = Pieces(str(arrays.pop("vocabulary")).split("\n"))
+        if words is None:
+            self._codes, self._scales = arrays.pop("word.codes"), arrays.pop("word.scales")
+            self.pieces = Pieces(str(arrays.pop("vocabulary")).split("\n"))
+        else:
+            self._codes, self._scales, self.pieces = words._codes, words._scales, words.pieces
         self.weights: Mapping[str, Array] = {
             name.removesuffix(".int8"): _full(name, array, arrays)
             for name, array in arrays.items()
             if not name.endswith(".scale")
         }
 
+    def vectors(self, ids: npt.ArrayLike) -> Array:
+        """Of word pieces: shape (pieces, ``WIDTH``)."""
+        rows = np.asarray(ids)
+        return unpacked(self._codes[rows], self._scales[rows])
+
     def see(self, ids: npt.ArrayLike, marks: npt.ArrayLike) -> Array:
         """The last layer: shape (pieces, ``WIDTH``)."""
-        weights, rows = self.weights, np.asarray(ids)
-        x = unpacked(self._codes[rows], self._scales[rows])
+        weights, x = self.weights, self.vectors(ids)
         x = self._norm(x + weights["pos"][: len(x)] + weights["mark.weight"][np.asarray(marks)], "n0")
         for number in range(LAYERS):
             at = f"layers.{number}."

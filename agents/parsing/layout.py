@@ -66,6 +66,7 @@ class Pieces:
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         tokenizers: Any = importlib.import_module("tokenizers")
+        self.count = len(vocabulary)
         numbers = {piece: number for number, piece in enumerate(vocabulary)}
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(numbers, unk_token="[UNK]"))  # noqa: S106
         tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)

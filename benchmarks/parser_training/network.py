@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from parser_training.labels import Example
 from parser_training.steps import Solved
-from pointwork.agents.parsing.encoder import HEADS, LAYERS, WIDTH, packed, rounded, unpacked
+from pointwork.agents.parsing.encoder import HEADS, LAYERS, WIDTH, Encoder, packed, rounded, unpacked
 from pointwork.agents.parsing.layout import MARKS
 from pointwork.agents.parsing.problems import CONSTANTS, FORMS, OPERATIONS
 from pointwork.agents.parsing.query import OPERATORS
@@ -22,19 +22,25 @@ _DROPPED = 0.1
 
 
 class Layer(nn.Module):
-    """One layer of BERT."""
+    """One layer of BERT; ``of`` takes the weights of all-MiniLM-L6-v2."""
 
-    def __init__(self, weights: Mapping[str, torch.Tensor], number: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        at = f"encoder.layer.{number}"
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.n1, self.n2 = nn.LayerNorm(WIDTH, eps=1e-12), nn.LayerNorm(WIDTH, eps=1e-12)
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    @classmethod
+    def of(cls, weights: Mapping[str, torch.Tensor], number: int) -> "Layer":
+        at, made = f"encoder.layer.{number}", cls()
         parts = [f"{at}.attention.self.{part}" for part in ("query", "key", "value")]
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.qkv.weight.data = torch.cat([weights[f"{part}.weight"] for part in parts]).float()
-        self.qkv.bias.data = torch.cat([weights[f"{part}.bias"] for part in parts]).float()
-        self.out = _linear(weights, f"{at}.attention.output.dense")
-        self.n1 = _norm(weights, f"{at}.attention.output.LayerNorm")
-        self.up, self.down = (_linear(weights, f"{at}.{part}.dense") for part in ("intermediate", "output"))
-        self.n2 = _norm(weights, f"{at}.output.LayerNorm")
+        made.qkv.weight.data = torch.cat([weights[f"{part}.weight"] for part in parts]).float()
+        made.qkv.bias.data = torch.cat([weights[f"{part}.bias"] for part in parts]).float()
+        made.out = _linear(weights, f"{at}.attention.output.dense")
+        made.n1 = _norm(weights, f"{at}.attention.output.LayerNorm")
+        made.up, made.down = (_linear(weights, f"{at}.{part}.dense") for part in ("intermediate", "output"))
+        made.n2 = _norm(weights, f"{at}.output.LayerNorm")
+        return made
 
     def forward(self, x: torch.Tensor, away: torch.Tensor) -> torch.Tensor:
         many, length, _ = x.shape
@@ -55,6 +61,11 @@ def _norm(weights: Mapping[str, torch.Tensor], name: str) -> nn.LayerNorm:
     made = nn.LayerNorm(WIDTH, eps=1e-12)
     made.weight.data, made.bias.data = weights[f"{name}.weight"].float(), weights[f"{name}.bias"].float()
     return made
+
+
+def embedded(parser: Encoder) -> nn.Embedding:
+    """The vectors of word pieces that ship; they stay as they are."""
+    return nn.Embedding.from_pretrained(torch.tensor(parser.vectors(range(parser.pieces.count))), freeze=True)
 
 
 class Deduce(nn.Module):
@@ -113,7 +124,7 @@ class Network(nn.Module):
         self.mark = nn.Embedding(len(MARKS), WIDTH)
         nn.init.zeros_(self.mark.weight)
         self.n0 = _norm(weights, "embeddings.LayerNorm")
-        self.layers = nn.ModuleList([Layer(weights, number) for number in range(LAYERS)])
+        self.layers = nn.ModuleList([Layer.of(weights, number) for number in range(LAYERS)])
         self.glob = nn.Linear(WIDTH, sum(size for _, size in GLOBAL))
         self.col = nn.Linear(WIDTH, len(COLUMN) + len(FLAGS))
         self.cell = nn.Linear(WIDTH, len(CELLS))

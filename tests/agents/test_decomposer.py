@@ -44,6 +44,17 @@ from pointwork.store import Store
 from pointwork.store.tables import steps, tool_calls
 from pointwork.tools import ToolContext
 
+
+@pytest.fixture(autouse=True)
+def texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is calculated is read without a text too: ``test_calculating.py`` has that."""
+
+    async def nothing(*_: object) -> list[Decomposed]:
+        return []
+
+    monkeypatch.setattr("pointwork.agents.learned.calculated", nothing)
+
+
 TASK = "The man who keeps the bees has a boat. How long is it in feet, please? Just the number."
 STEPS = "Who keeps the bees?\nHow long is the boat of {s1}?\n{s2} in feet"
 

@@ -77,7 +77,8 @@ def _row(kind: str, system: str, records: Sequence[Record]) -> Row:
     count = len(records)
     right = [record for record in records if record.right]
     success, usd = len(right) / count, sum(r.usd for r in records) / count
-    by_model = sum(record.author in ("model", "repaired", "program", "decomposer") for record in right)
+    learned = ("model", "repaired", "program", "decomposer", "calculation")
+    by_model = sum(record.author in learned for record in right)
     has_plans = any(record.author for record in records)
     return Row(
         kind,

@@ -159,6 +159,7 @@ AUTHORS = {
     "splitter": "by rules, the model's plan did not fit",
     "instant": "no planning needed",
     "decomposer": "by a model that was trained to split",
+    "calculation": "by a network that was trained to see what is calculated",
     "program": "one program, which the model writes",
 }
 

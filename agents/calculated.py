@@ -1,0 +1,153 @@
+"""The plan of what a task calculates with amounts that the files say (``parsing.calculating``), without a model."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pointwork.agents.decomposer import Decomposed
+from pointwork.agents.facts.figures import in_one_form
+from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
+from pointwork.agents.parsing.calculating import Calculation, calculations
+from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, applied, kind_of
+from pointwork.agents.plan import REFERENCE, Found, Subtask
+from pointwork.agents.splitter import answer_type_of, without_shape
+
+MOST = 3
+"""Calculations that are made plans of at most, the likeliest."""
+
+_SIGNS = {
+    "pct": "{0} / 100 * {1}",
+    "pless": "{0} * (100 - {1}) / 100",
+    "pmore": "{0} * (100 + {1}) / 100",
+    "share": "{0} / {1} * 100",
+    ">": "is {0} more than {1}",
+    "<": "is {0} less than {1}",
+    ">=": "is {0} at least {1}",
+    "<=": "is {0} at most {1}",
+}
+_MOMENTS = {
+    ">": "is {0} after {1}",
+    "<": "is {0} before {1}",
+    ">=": "is {0} on or after {1}",
+    "<=": "is {0} on or before {1}",
+}
+_BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of it is meant
+
+
+async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
+    """What a task may calculate with what the files say, the likeliest first; each as surely as it is that.
+
+    Args:
+        task: the user's words.
+        facts: what they say around it.
+    """
+    yes_no = answer_type_of(task) == "yes-no"
+    lines = [fact.text for fact in facts]
+    read = await asyncio.to_thread(calculations, in_one_form(task), lines, yes_no=yes_no)
+    plans = ((one, _Writer(task, facts).plan(one)) for one in read.calculations[:MOST])
+    return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of two values that are joined, as it is written; ``whole``: nothing is computed within it."""
+
+    text: str
+    value: float
+    kind: int
+    whole: bool = True
+
+
+@dataclass
+class _Writer:
+    task: str
+    facts: Sequence[Fact]
+    steps: list[Subtask] = field(default_factory=list[Subtask])
+    known: dict[Amount, str] = field(default_factory=dict[Amount, str])
+
+    def plan(self, found: Calculation) -> tuple[Subtask, ...]:
+        """Its steps: the amounts that stand in the files, then what is made of them."""
+        made: list[_Side] = []
+        for number, step in enumerate(found.steps):
+            if step.operation == COPY:
+                self._side(step.first, made, last=True)
+                break
+            first, second = (self._side(one, made) for one in (step.first, step.second))
+            kind = kind_of(step.operation, first.kind, second.kind)
+            value = applied(step.operation, first.value, second.value, first.kind)
+            if step.operation not in SUMS:
+                first, second = self._apart(first), self._apart(second)
+            text = _written(step.operation, first, second)
+            if number < len(found.steps) - 1:
+                made.append(_Side(text, value, NUMBER if kind is None else kind, whole=False))
+            else:
+                self._add(text, answer_type_of(self.task))
+        return tuple(self.steps)
+
+    def _side(self, one: "Amount | float | int", made: Sequence[_Side], last: bool = False) -> _Side:
+        if isinstance(one, Amount):
+            return _Side(self._amount(one, last), one.value, one.kind)
+        if isinstance(one, float):
+            return _Side(f"{one:g}", one, NUMBER)
+        side = made[one]
+        return (
+            replace(side, text=f"({side.text})")
+            if re.fullmatch(r"[\d\s.+*/(){}s-]+", side.text)
+            else self._apart(side)
+        )
+
+    def _apart(self, side: _Side) -> _Side:
+        """What is computed within it, as a step of its own."""
+        if side.whole:
+            return side
+        text = side.text[1:-1] if side.text.startswith("(") and side.text.endswith(")") else side.text
+        same = next((f"{{{step.id}}}" for step in self.steps if step.text == text), "")
+        return replace(side, text=same or self._add(text, "text"), whole=True)
+
+    def _amount(self, amount: Amount, last: bool) -> str:
+        written = amount.written.replace(",", "")
+        if not amount.line:
+            return written
+        if amount not in self.known:
+            fact = self.facts[amount.line - 1]
+            text = without_shape(self.task) if last else _called(fact, amount)
+            kind = answer_type_of(self.task) if last else {NUMBER: "number", DATE: "date"}.get(amount.kind, "text")
+            self.known[amount] = self._add(text, kind, Found(written, fact.source, fact.text))
+        return self.known[amount]
+
+    def _add(self, text: str, kind: str, found: Found | None = None) -> str:
+        name = f"s{len(self.steps) + 1}"
+        self.steps.append(Subtask(name, text, "", tuple(dict.fromkeys(REFERENCE.findall(text))), kind, found))
+        return f"{{{name}}}"
+
+
+def _written(operation: str, first: _Side, second: _Side) -> str:
+    """A step in the words that are computed without a model."""
+    if operation in SHIFTS or operation in CLOCK:
+        moment, by = (second, first) if first.kind == NUMBER else (first, second)
+        return f"{moment.text} {operation[0]} {by.text} {operation[1:]}"
+    if operation in APART or operation in LASTS:
+        first, second = (first, second) if first.value <= second.value else (second, first)
+        return (
+            f"{'full ' if operation in ('months', 'years') else ''}{operation} from {first.text} to {second.text}"
+        )
+    if operation[0] == "r":
+        first, second, operation = second, first, operation[1:]
+    form = _MOMENTS.get(operation) if first.kind != NUMBER else None
+    return (form or _SIGNS.get(operation, f"{{0}} {operation} {{1}}")).format(first.text, second.text)
+
+
+def _called(fact: Fact, amount: Amount) -> str:
+    """What an amount of a line is called: by column and first cell of a row or section, or by what is around it."""
+    line, (head, _, rest) = fact.text, fact.text.partition(": ")
+    at = amount.start - (len(line) - len(rest))
+    if ";" in rest and at >= 0:
+        cells = rest.split("; ")
+        column = cells[rest.count("; ", 0, at)].replace(amount.written, "").strip() or head
+        return f"{column} of {next((cell for cell in fact.row.cells if cell), head) if fact.row else head}"
+    before, after = line[max(0, amount.start - _BEFORE) : amount.start], line[amount.end : amount.end + _AFTER]
+    before = re.sub(r"^\S*\s", "", before) if amount.start > _BEFORE else before
+    after = re.sub(r"\s\S*$", "", after) if len(line) > amount.end + _AFTER else after
+    return f"the amount in “{before}…{after}”".replace("{", "").replace("}", "")

@@ -1,0 +1,160 @@
+"""The network of ``agents/parsing/calculating.py`` in torch, and its losses."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from parser_training.calculations import Calculated
+from parser_training.network import Layer, embedded
+from pointwork.agents.parsing.amounts import NUMBER
+from pointwork.agents.parsing.calculating import COMES_TO, RELEVANT
+from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder, rounded
+from pointwork.agents.parsing.layout import MARKS
+from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS
+from pointwork.agents.parsing.showing import SHOWN
+
+_JOINED, _INNER = 96, 192  # width of a value, and of two
+_DROPPED = 0.1
+_RELEVANCE = 0.5  # of the loss of which amounts are needed
+_KINDS = torch.tensor(COMES_TO)
+_ALL = 2 * len(OPERATIONS)
+
+
+class Calculator(nn.Module):
+    """An encoder that begins as that of the parser, and what joins amounts.
+
+    Args:
+        parser: what ships.
+    """
+
+    def __init__(self, parser: Encoder) -> None:
+        super().__init__()
+        self.word = embedded(parser)
+        self.pos, self.mark = nn.Parameter(torch.zeros(SHOWN, WIDTH)), nn.Embedding(len(MARKS), WIDTH)
+        self.n0 = nn.LayerNorm(WIDTH, eps=1e-12)
+        self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
+        for name, tensor in self.state_dict().items():
+            if name != "word.weight":
+                tensor.copy_(torch.tensor(np.array(parser.weights[name]))[: len(tensor)])
+        self.answer = nn.Linear(WIDTH, 1)
+        self.u = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
+        self.wide, self.cls = nn.Linear(WIDTH, _JOINED), nn.Linear(WIDTH, _JOINED)
+        self.const, self.kind = nn.Embedding(len(CONSTANTS), _JOINED), nn.Embedding(len(COMES_TO), _JOINED)
+        self.intask = nn.Embedding(2, _JOINED)
+        for embedding, spread in ((self.const, 0.5), (self.kind, 0.3), (self.intask, 0.3)):
+            nn.init.normal_(embedding.weight, std=spread)
+        self.pair, self.op = nn.Linear(5 * _JOINED, _INNER), nn.Linear(_INNER, len(OPERATIONS) * _JOINED)
+        self.norm, self.score = nn.LayerNorm(_JOINED), nn.Linear(_JOINED, 2)
+        self.copy, self.mix = nn.Linear(2 * _JOINED, 1), nn.Parameter(torch.tensor(0.5))
+
+    def see(self, rows: Sequence[Calculated]) -> torch.Tensor:
+        """The last layer of some tasks: shape (tasks, longest, width)."""
+        longest = -(-max(len(row.pieces) for row in rows) // 32) * 32
+        ids, marks = (torch.zeros(len(rows), longest, dtype=torch.long) for _ in range(2))
+        away = torch.full((len(rows), 1, 1, longest), -1e9)
+        for number, row in enumerate(rows):
+            ids[number, : len(row.pieces)] = torch.tensor(row.pieces)
+            marks[number, : len(row.pieces)] = torch.tensor(row.shown.marks)
+            away[number, :, :, : len(row.pieces)] = 0
+        x = self.n0(self.word(ids) + self.pos[:longest] + self.mark(marks))
+        for layer in self.layers:
+            x = layer(x, away)
+        return functional.dropout(x, _DROPPED, self.training)
+
+    def loss(self, seen: torch.Tensor, one: Calculated) -> torch.Tensor:
+        """Whether the lines say it, which amounts are needed, and of all steps which two and how."""
+        said = torch.tensor(float(bool(one.steps)))
+        total = functional.binary_cross_entropy_with_logits(self.answer(seen[0])[0], said)
+        if not one.steps:
+            return total
+        pooled = torch.stack([seen[a:b].mean(0) for a, b in one.shown.places])
+        weights = self.u(torch.cat([pooled, seen[0].expand(len(pooled), WIDTH)], 1))[:, 0]
+        used = sorted({place for i, j, _ in one.steps for place in (i, j) if place < len(pooled)})
+        wanted = torch.zeros(len(pooled))
+        wanted[used] = 1
+        needed = functional.binary_cross_entropy_with_logits(weights, wanted, reduction="sum")
+        # those that are needed, and the likeliest others
+        order = weights.detach().argsort(descending=True).tolist()
+        chosen = sorted(list(dict.fromkeys([*used, *order]))[: max(RELEVANT, len(used))])
+        return total + _RELEVANCE * needed + self._steps(seen[0], pooled, weights, one, chosen)
+
+    def _steps(
+        self, context: torch.Tensor, pooled: torch.Tensor, weights: torch.Tensor, one: Calculated, chosen: list[int]
+    ) -> torch.Tensor:
+        count, all_of_them = len(chosen), len(pooled)
+        there, kinds, relevance = self._start(pooled, weights, one, chosen)
+        context, last, total = self.cls(context), torch.zeros(_JOINED), torch.zeros(())
+        for number, (i, j, operation) in enumerate(one.steps):
+            i, j = (chosen.index(k) if k < all_of_them else count + k - all_of_them for k in (i, j))
+            first, second = self._pairs(kinds, count)
+            made, logits = self._joined(there, kinds, relevance, first, second, context, last)
+            if not number:
+                both = torch.cat([there[:count], context.expand(count, _JOINED)], 1)
+                logits = torch.cat([logits, self.copy(both)[:, 0] + 2 * self.mix * relevance[:count]])
+            if OPERATIONS[operation] == COPY:
+                return total + _choice(logits, len(first) * _ALL + i)
+            place = int(((first == i) & (second == j)).nonzero()[0, 0])
+            stops = int(number == len(one.steps) - 1)
+            total = total + _choice(logits, (place * len(OPERATIONS) + operation) * 2 + stops)
+            last = made[place, operation]
+            there = torch.cat([there, last[None]])
+            kinds = torch.cat([kinds, _KINDS[kinds[i], kinds[j], operation][None]])
+            relevance = torch.cat([relevance, torch.zeros(1)])
+        return total
+
+    def _start(
+        self, pooled: torch.Tensor, weights: torch.Tensor, one: Calculated, chosen: list[int]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        amounts = [one.shown.amounts[place] for place in chosen]
+        kinds = torch.tensor([amount.kind for amount in amounts])
+        asked = torch.tensor([int(amount.line == 0) for amount in amounts])
+        own = self.wide(pooled[chosen]) + self.kind(kinds) + self.intask(asked)
+        there = torch.cat([own, self.const.weight + self.kind.weight[NUMBER]])
+        fixed = torch.full((len(CONSTANTS),), NUMBER)
+        relevance = torch.cat([functional.logsigmoid(weights[chosen]), torch.zeros(len(CONSTANTS))])
+        return there, torch.cat([kinds, fixed]), relevance
+
+    def _pairs(self, kinds: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second = torch.triu_indices(len(kinds), len(kinds), 1)
+        end = count + len(CONSTANTS)
+        fixed = (first >= count) & (first < end) & (second >= count) & (second < end)
+        keep = ~fixed & (_KINDS[kinds[first], kinds[second]].amax(1) >= 0)
+        return first[keep], second[keep]
+
+    def _joined(
+        self,
+        there: torch.Tensor,
+        kinds: torch.Tensor,
+        relevance: torch.Tensor,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        context: torch.Tensor,
+        last: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        a, b = there[first], there[second]
+        around = [one.expand_as(a) for one in (context, last)]
+        inner = functional.gelu(self.pair(torch.cat([a, b, a * b, *around], 1)))
+        made = functional.gelu(self.op(inner)).view(-1, len(OPERATIONS), _JOINED) + (a + b)[:, None] / 2
+        made = self.norm(made)
+        logits = self.score(made) + self.mix * (relevance[first] + relevance[second])[:, None, None]
+        return made, logits.masked_fill((_KINDS[kinds[first], kinds[second]] < 0)[:, :, None], -1e9).reshape(-1)
+
+
+def _choice(logits: torch.Tensor, wanted: int) -> torch.Tensor:
+    return functional.cross_entropy(logits[None], torch.tensor([wanted]))
+
+
+def stored(weights: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+    """What ``Encoder`` reads: matrices of the layers in 8 bits, the rest in 16 or 32; no word pieces."""
+    arrays: dict[str, Any] = {}
+    for name, tensor in weights.items():
+        array = tensor.float().numpy()
+        if name.startswith("layers.") and array.ndim == 2:
+            arrays[f"{name}.int8"], arrays[f"{name}.scale"] = rounded(array)
+        elif name != "word.weight":
+            arrays[name] = array.astype(np.float16 if array.ndim > 1 else np.float32)
+    return arrays

@@ -1,0 +1,161 @@
+"""Remake ``agents/parsing/calculations.npz``: what a task calculates with what the files say around it.
+
+    python benchmarks/train_calculations.py --data BENCH_DATA --write         # an hour of two cores
+    python benchmarks/train_calculations.py --data BENCH_DATA --minutes 5     # a look, writes nothing
+    python benchmarks/train_calculations.py --in-use                          # what ships, on unseen places
+
+Begins with the parser's encoder (``train_parser.py``) and learns from the tasks with answered steps of
+``training/recipes/task_steps_facts.jsonl``, every other batch told anew (``training/recipes/varying.py``), and
+beside them from our own word problems and those of GSM8K's training half (Cobbe et al. 2021, MIT).
+``task_steps_facts_unseen.jsonl`` measures it: eight places of which nothing is learnt.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from parser_training.calculations import Calculated, Other, calculated, problems, value_of
+from parser_training.calculator import Calculator, stored
+from parser_training.network import rate
+from rich.progress import Progress, track
+from train_parser import FAST, OWN, RECIPES, ROOT, batches
+from train_word_problems import gsm8k, parsed
+
+from pointwork.agents import calculated as plans
+from pointwork.agents.agreeing import answer_of
+from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.parsing import encoder
+from pointwork.agents.parsing.layout import Pieces
+from pointwork.training.recipes.decomposing import FACTS
+from pointwork.training.recipes.varying import names_of, varied
+
+OUT = ROOT / "agents/parsing/calculations.npz"
+UNSEEN = "task_steps_facts_unseen.jsonl"
+TELLINGS = (1, 2)  # besides the first
+TASKS, PROBLEMS = 16, 8  # in a step
+SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
+WORTH = 0.5  # of a word problem's loss
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """Tasks of a recipe."""
+    return [json.loads(line) for line in (RECIPES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list[Calculated]:
+    """Those whose steps have a known form; of those that are told anew, only what the lines answer."""
+    names, found = names_of(rows) if told else [], list[Calculated]()
+    for row in track(rows, f"tasks, telling {told + 1}"):
+        try:
+            one = calculated(varied(row, names, told) if told else row, pieces)
+        except Other:
+            continue
+        if one.steps or not told:
+            found.append(one)
+    return found
+
+
+def sums(data: Path, pieces: Pieces) -> list[Calculated]:
+    """Word problems."""
+    own = [
+        (row["task"], parsed(row["expression"]), float(row["answer"]))
+        for name in OWN
+        for row in rows_of(f"{name}_problems.jsonl")
+    ]
+    return problems([*own, *gsm8k(data / "gsm8k/train.jsonl")], pieces)
+
+
+def train(
+    network: Calculator, first: list[Calculated], anew: list[Calculated], told: list[Calculated], given: Any
+) -> None:
+    """For as long as is given."""
+    chance = random.Random(given.seed)
+    kept = ("layers", "pos", "n0")
+    body = [p for name, p in network.named_parameters() if name.startswith(kept)]
+    heads = [p for name, p in network.named_parameters() if not name.startswith((*kept, "word"))]
+    groups = [{"params": body, "lr": given.rate}, {"params": heads, "lr": FAST * given.rate}]
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    asked = [batches(first, TASKS, chance), batches(anew, TASKS, chance)]
+    others = batches(told, PROBLEMS, chance)
+    began, step, losses = time.monotonic(), 0, list[tuple[float, float]]()
+    with Progress() as progress:
+        bar = progress.add_task("training", total=1.0)
+        while (spent := (time.monotonic() - began) / 60 / given.minutes) < 1:
+            for group, fast in zip(optimiser.param_groups, (1, FAST), strict=True):
+                group["lr"] = given.rate * fast * rate(spent)
+            optimiser.zero_grad()
+            some = next(asked[step % 2])
+            some = [one for one in some if one.steps or chance.random() < SILENT] or some
+            shown = []
+            for rows, worth in ((some, 1.0), (next(others), WORTH)):
+                seen = network.see(rows)
+                loss = torch.stack([network.loss(x, one) for x, one in zip(seen, rows, strict=True)]).mean()
+                (worth * loss).backward()
+                shown.append(float(loss.detach()))
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
+            optimiser.step()
+            step += 1
+            losses.append((shown[0], shown[1]))
+            progress.update(bar, completed=spent)
+            if step % 50 == 0:
+                tasks_, words = np.mean(losses[-50:], 0)
+                progress.console.print(f"step {step}: tasks {tasks_:.3f}, problems {words:.3f}")
+
+
+def measure() -> None:
+    """What ships, on the tasks of places that nothing was learnt from."""
+    counts: Counter[str] = Counter()
+    for row in track(rows_of(UNSEEN), "unseen places"):
+        facts = [Fact("file:shown", line) for line in row["around"].splitlines()]
+        best = next(iter(asyncio.run(plans.calculated(row["task"], facts))), None)
+        said, wanted = asyncio.run(answer_of(row["task"], best)) if best else "", value_of(row["answer"])
+        found = value_of(said.split()[0]) if said else None
+        right = bool(found and wanted and found[1] == wanted[1] and abs(found[0] - wanted[0]) <= 0.011)
+        for least in (0.0, 0.5, 0.7, 0.9):
+            if best and best.sure >= least:
+                counts[f"from {least}: taken"] += 1
+                counts[f"from {least}: right"] += right
+    for name, count in sorted(counts.items()):
+        print(f"{name} {count} of {len(rows_of(UNSEEN))}")
+
+
+def main() -> None:
+    """Train, and write if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the folder with gsm8k/")
+    parser.add_argument("--minutes", type=float, default=54.0)
+    parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--in-use", action="store_true", help="train nothing, measure what ships")
+    given = parser.parse_args()
+    if given.in_use:
+        measure()
+        return
+    if given.data is None:
+        parser.error("--data is missing: the folder with gsm8k/")
+    torch.manual_seed(given.seed)
+    shipped = encoder.shipped()
+    rows = rows_of(FACTS)
+    first = tasks(rows, shipped.pieces)
+    anew = [one for told in TELLINGS for one in tasks(rows, shipped.pieces, told)]
+    problem = sums(given.data, shipped.pieces)
+    print(f"{len(first)} tasks, {len(anew)} told anew, {len(problem)} word problems")
+    network = Calculator(shipped)
+    network.train()
+    train(network, first, anew, problem, given)
+    if given.write:
+        np.savez_compressed(OUT, allow_pickle=False, **stored(network.state_dict()))
+        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What the calculator is taught: steps of tasks become calculations; the trained network is the one in use."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pointwork.agents.parsing import calculating, encoder
+from pointwork.agents.parsing.encoder import Encoder
+from pointwork.agents.parsing.operations import CONSTANTS, OPERATIONS
+
+ROOT = Path(__file__).parents[2]
+AROUND = (
+    "staff: name Mabel Orme; hours a week 24; pay an hour (£) 13.50; started 2019-05-06\nRules: The levy is 20 %."
+)
+
+
+@pytest.fixture
+def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # pyright: ignore[reportUnknownMemberType]
+    yield {name: importlib.import_module(f"parser_training.{name}") for name in ("calculations", "calculator")}
+    for name in [name for name in sys.modules if name.startswith("parser_training")]:
+        del sys.modules[name]
+
+
+def _learnt(lessons: Any, answer: str, *steps: str, task: str = "How much is it?") -> list[str]:
+    """Steps in words: amounts as they are written, earlier steps by number."""
+    row = {"task": task, "steps": steps, "answer": answer, "around": AROUND}
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    names = [amount.written for amount in one.shown.amounts] + [f"{value:g}" for value in CONSTANTS]
+    names += [f"s{number}" for number in range(9)]
+    return [f"{names[i]} {OPERATIONS[operation]} {names[j]}" for i, j, operation in one.steps]
+
+
+@pytest.mark.parametrize(
+    ("answer", "steps", "learnt"),
+    [
+        ("324", ["hours a week of Mabel = 24", "pay an hour of Mabel = 13.50", "{s1} * {s2}"], ["24 * 13.50"]),
+        ("2.70", ["pay of Mabel = 13.50", "levy in per cent = 20", "{s1} / 100 * {s2}"], ["13.50 pct 20"]),
+        ("10.80", ["pay of Mabel = 13.50", "levy = 20", "{s1} * (100 - {s2}) / 100"], ["13.50 pless 20"]),
+        ("16.20", ["pay of Mabel = 13.50", "levy = 20", "{s1} + {s1} / 100 * {s2}"], ["13.50 pmore 20"]),
+        (
+            "2019-05-30",
+            ["start of Mabel = 2019-05-06", "hours a week = 24", "{s1} + {s2} days"],
+            ["24 +days 2019-05-06"],
+        ),
+        ("16848", ["hours of Mabel = 24", "pay of Mabel = 13.50", "{s1} * {s2} * 52"], ["24 * 13.50", "52 * s0"]),
+        ("24", ["hours a week of Mabel = 24"], ["24 copy 24"]),
+        ("24000", ["hours a week of Mabel = 24", "{s1} kg in g"], ["24 * 1000"]),
+        ("Mabel Orme", ["who is paid most = Mabel Orme"], []),
+        ("27", ["total hours of all", "{s1} + 3"], []),
+    ],
+)
+def test_steps_become_calculations(lessons: Any, answer: str, steps: list[str], learnt: list[str]) -> None:
+    assert _learnt(lessons, answer, *steps) == learnt
+
+
+@pytest.mark.parametrize(
+    ("answer", "steps"),
+    [
+        ("99", ["hours of Mabel = 24", "{s1} * 2"]),
+        ("4", ["hours of Mabel = 24", "{s1} ** 2"]),
+        ("7", ["2 - 3 5 - 1"]),
+    ],
+)
+def test_what_comes_to_something_else_is_not_learnt(lessons: Any, answer: str, steps: list[str]) -> None:
+    with pytest.raises(lessons["calculations"].Other):
+        _learnt(lessons, answer, *steps)
+
+
+def test_of_the_recipe_nearly_all_tasks_are_learnt(lessons: Any) -> None:
+    module, pieces = lessons["calculations"], encoder.shipped().pieces
+    rows = (ROOT / "training/recipes/task_steps_facts.jsonl").read_text(encoding="utf-8").splitlines()[::60]
+    found: list[Any] = []
+    for row in rows:
+        try:
+            found.append(module.calculated(json.loads(row), pieces))
+        except module.Other:
+            continue
+    assert len(found) > 0.95 * len(rows)
+    assert 0.5 < sum(bool(one.steps) for one in found) / len(found) < 0.8
+
+
+def test_word_problems_are_learnt_too(lessons: Any) -> None:
+    module, pieces = lessons["calculations"], encoder.shipped().pieces
+    rows = [
+        ("A coat of 240 is 35% off. What is it?", ("*", 240.0, ("-", 1.0, ("/", 35.0, 100.0))), 156.0),
+        ("How many minutes are 3 hours and 5 minutes?", ("+", ("*", 3.0, 60.0), 5.0), 185.0),
+        ("How many are 3 and 5?", ("+", 3.0, 17.5), 20.5),
+        ("How many are 3 and 5?", ("+", 3.0, 5.0), 20.0),
+    ]
+    assert [len(one.steps) for one in module.problems(rows, pieces)] == [1, 2]
+
+
+def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any, tmp_path: Path) -> None:
+    module, calculator = lessons["calculations"], lessons["calculator"]
+    torch.manual_seed(0)
+    network = calculator.Calculator(encoder.shipped())
+    network.eval()
+    row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
+    one = module.calculated(row, encoder.shipped().pieces)
+    with torch.no_grad():
+        seen = network.see([one])[0]
+        answered = float(torch.sigmoid(network.answer(seen[0]))[0])
+        loss = float(network.loss(seen, one))
+    np.savez(tmp_path / "it.npz", allow_pickle=False, **calculator.stored(network.state_dict()))
+    used = Encoder(tmp_path / "it.npz", words=encoder.shipped())
+    read = calculating.calculations(row["task"], AROUND.splitlines(), network=used)
+    assert read.answered == pytest.approx(answered, abs=0.02)
+    assert loss > 0
+    assert 0 < sum(found.chance for found in read.calculations) <= 1
+    arrays = np.load(tmp_path / "it.npz")
+    assert "word.codes" not in arrays
+    assert {name.partition(".")[0] for name in arrays} >= {"layers", "pos", "mark", "u", "copy", "mix"}
+
+
+def test_a_network_learns_one_task(lessons: Any) -> None:
+    module, calculator = lessons["calculations"], lessons["calculator"]
+    torch.manual_seed(0)
+    network = calculator.Calculator(encoder.shipped())
+    row = {
+        "task": "What does Mabel earn in a week?",
+        "steps": ["hours of Mabel = 24", "pay of Mabel = 13.50", "{s1} * {s2}"],
+        "answer": "324",
+        "around": AROUND,
+    }
+    one = module.calculated(row, encoder.shipped().pieces)
+    heads = [p for name, p in network.named_parameters() if not name.startswith(("layers", "pos", "n0", "word"))]
+    optimiser = torch.optim.AdamW(heads, lr=1e-2)
+    losses: list[float] = []
+    for _ in range(12):
+        optimiser.zero_grad()
+        loss = network.loss(network.see([one])[0], one)
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < losses[0] / 4
