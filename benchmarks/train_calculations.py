@@ -5,9 +5,10 @@
     python benchmarks/train_calculations.py --in-use                          # what ships, on unseen places
 
 Begins with the parser's encoder (``train_parser.py``) and learns from the tasks with answered steps of
-``training/recipes/task_steps_facts.jsonl``, every other batch told anew (``training/recipes/varying.py``), and
-beside them from our own word problems and those of GSM8K's training half (Cobbe et al. 2021, MIT).
-``task_steps_facts_unseen.jsonl`` measures it: eight places of which nothing is learnt.
+``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to four
+operations), every other batch told anew (``training/recipes/varying.py``), and beside them from word problems, our
+own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` measures it: eight
+places of which nothing is learnt.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from pointwork.training.recipes.decomposing import FACTS
 from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
+SUMS = "task_steps_sums.jsonl"
 UNSEEN = "task_steps_facts_unseen.jsonl"
 TELLINGS = (1, 2)  # besides the first
 TASKS, PROBLEMS = 16, 8  # in a step
@@ -144,7 +146,7 @@ def main() -> None:
         parser.error("--data is missing: the folder with gsm8k/")
     torch.manual_seed(given.seed)
     shipped = encoder.shipped()
-    rows = rows_of(FACTS)
+    rows = [*rows_of(FACTS), *rows_of(SUMS)]
     first = tasks(rows, shipped.pieces)
     anew = [one for told in TELLINGS for one in tasks(rows, shipped.pieces, told)]
     problem = sums(given.data, shipped.pieces)

@@ -23,6 +23,9 @@ OPERATIONS = (*SUMS, *COMPARED, *SHIFTS, *APART, *CLOCK, *LASTS, COPY)
 ``pmore`` that much less and more, ``share`` the one as a percentage of the other; ``copy`` takes one as it is."""
 
 
+_YEAR = 1900
+
+
 def kind_of(operation: str, first: int, second: int) -> int | None:
     """The kind of what two values come to; None: they can not be joined so."""
     kinds = {first, second}
@@ -81,6 +84,8 @@ def _joined(operation: str, a: float, b: float) -> float:
 
 
 def _moved(operation: str, moment: float, by: float) -> float:
+    if by >= _YEAR:
+        return math.nan  # 2026 is no number of days
     by, unit = (-by if operation[0] == "-" else by), operation[1:]
     if unit in ("minutes", "hours"):
         return (moment + by * (60 if unit == "hours" else 1)) % 1440

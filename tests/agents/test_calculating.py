@@ -102,6 +102,7 @@ def test_what_may_be_joined_comes_to_something_of_its_kind(
         ("r/", 4.0, 10.0, 2.5),
         ("/", 4.0, 0.0, None),
         ("+months", "2026-01-31", 0.5, None),
+        ("+days", "2026-04-11", 2026.0, None),
     ],
 )
 def test_operations(name: str, a: str | float, b: str | float, value: str | float | None) -> None:

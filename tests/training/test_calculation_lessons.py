@@ -99,10 +99,11 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
 
 def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any, tmp_path: Path) -> None:
     module, calculator = lessons["calculations"], lessons["calculator"]
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     network = calculator.Calculator(encoder.shipped())
     network.eval()
-    row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
+    task = "What does Mabel earn?"
+    row = {"task": task, "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
     one = module.calculated(row, encoder.shipped().pieces)
     with torch.no_grad():
         seen = network.see([one])[0]
@@ -110,7 +111,7 @@ def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any,
         loss = float(network.loss(seen, one))
     np.savez(tmp_path / "it.npz", allow_pickle=False, **calculator.stored(network.state_dict()))
     used = Encoder(tmp_path / "it.npz", words=encoder.shipped())
-    read = calculating.calculations(row["task"], AROUND.splitlines(), network=used)
+    read = calculating.calculations(task, AROUND.splitlines(), network=used)
     assert read.answered == pytest.approx(answered, abs=0.02)
     assert loss > 0
     assert 0 < sum(found.chance for found in read.calculations) <= 1
@@ -121,7 +122,7 @@ def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any,
 
 def test_a_network_learns_one_task(lessons: Any) -> None:
     module, calculator = lessons["calculations"], lessons["calculator"]
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     network = calculator.Calculator(encoder.shipped())
     row = {
         "task": "What does Mabel earn in a week?",
@@ -137,6 +138,6 @@ def test_a_network_learns_one_task(lessons: Any) -> None:
         optimiser.zero_grad()
         loss = network.loss(network.see([one])[0], one)
         loss.backward()
-        optimiser.step()
+        optimiser.step()  # pyright: ignore[reportUnknownMemberType]
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0] / 4
