@@ -30,6 +30,7 @@ class Learned:
         steps: to the model in the role ``decomposer``.
         figures: to the model in the role ``reckoner``.
         left: the share of the budget that is left.
+        sums: whether what a task calculates is read without a model: of those who plan worse than that.
     """
 
     context: ToolContext
@@ -38,6 +39,7 @@ class Learned:
     steps: Chat | None = None
     figures: Chat | None = None
     left: Callable[[], float] = lambda: 1.0
+    sums: bool = True
 
     async def queried(self, task: str) -> float:
         """How surely one query over the tables answers a task, 0 to 1.
@@ -71,10 +73,11 @@ class Learned:
         Raises:
             BudgetExceeded: it can not be paid.
         """
-        facts = await facts_around(task, self.context)
+        facts = await facts_around(task, self.context) if self.sums or self.figures is not None else []
         if not facts:
             return None
-        computed = next((one for one in await calculated(task, facts) if len(one.steps) <= most), None)
+        found = await calculated(task, facts) if self.sums else []
+        computed = next((one for one in found if len(one.steps) <= most), None)
         return await agreed(task, self.figures, most, facts, self.left, computed)
 
 
@@ -99,4 +102,5 @@ def learned_of(
 
     tables = [agent for agent in services.agents.values() if agent.prepare is prepare_tables]
     able = next((name for agent in tables for name in agent.described_capabilities()), "")
-    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER), chat(RECKONER), hand.account.share)
+    sums = services.sure("planner") == 0.0
+    return Learned(context, able, chat(QUERIER), chat(DECOMPOSER), chat(RECKONER), hand.account.share, sums)

@@ -7,8 +7,8 @@
 Begins with the parser's encoder (``train_parser.py``) and learns from the tasks with answered steps of
 ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to four
 operations), every other batch told anew (``training/recipes/varying.py``), and beside them from word problems, our
-own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` measures it: eight
-places of which nothing is learnt.
+own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` measures it, with
+eight places of which nothing is learnt.
 """
 
 import argparse

@@ -23,7 +23,7 @@ from pointwork.agents.parsing.calculating import Calculation, Step, calculations
 from pointwork.agents.parsing.operations import COPY, OPERATIONS, applied, kind_of
 from pointwork.agents.parsing.showing import SHOWN, show
 from pointwork.agents.plan import Found, Subtask
-from pointwork.models import ChatRequest, Completion
+from pointwork.models import ChatRequest, Completion, ScriptedClient
 from pointwork.settings import Settings
 from pointwork.store import Store
 
@@ -276,3 +276,23 @@ def test_a_team_without_models_calculates(tmp_path: Path, store: Store) -> None:
     assert result.text.split()[0] == "90"
     assert result.plan.author == "calculation"
     assert {one.source for one in result.evidence} >= {"table:prices.csv"}
+
+
+@pytest.mark.parametrize("readings", ["auto", "always", "never"])
+def test_it_may_be_switched_off(tmp_path: Path, store: Store, readings: str) -> None:
+    (tmp_path / "prices.csv").write_text("item,price_eur\nvarnish,18\nglue,7\nsandpaper,4\n")
+    settings = Settings.model_validate({"adapters": False, "run": {"readings": readings}})
+    client = ScriptedClient(["nobody knows"] * 40)
+    with Team(
+        builtin_agents(),
+        settings,
+        store=store,
+        root=tmp_path,
+        models={role: client for role in ("planner", "worker-small", "worker-large")},
+    ) as team:
+        result = team.run(
+            "We need 5 tins of varnish for the hall and we already have the brushes. What will that come to?"
+        )
+    assert (result.plan.author == "calculation") is (
+        readings == "always"
+    )  # a scripted model is none of the small ones

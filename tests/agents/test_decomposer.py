@@ -688,11 +688,13 @@ def test_what_planning_asked_is_not_asked_again() -> None:
     def in_hand(run: str) -> Any:
         return SimpleNamespace(read=said, account=SimpleNamespace(share=lambda: 0.7))
 
-    services = SimpleNamespace(in_hand=in_hand, models=SimpleNamespace(trained=trained), agents={})
+    models = SimpleNamespace(trained=trained)
+    services = SimpleNamespace(in_hand=in_hand, models=models, agents={}, sure=lambda _: 0.8)
     for _ in range(2):
         learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
         assert asyncio.run(learned.decomposed(TASK, 8))
         assert learned.left() == 0.7  # of the run's account
+        assert not learned.sums  # a model that is asked itself unless a reading is nearly certain
     assert asked == ["decomposer"]
     assert len(said) == 1
 
