@@ -50,6 +50,13 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
 
 
+def beside(asked: Sequence[Fact], facts: Sequence[Fact]) -> list[Fact]:
+    """What queries say, then what the files say around a task; what both have is there once."""
+    rows = [fact.row for fact in asked if fact.row is not None]
+    texts = {fact.text for fact in asked}
+    return [*asked, *(fact for fact in facts if fact.text not in texts and fact.row not in rows)]
+
+
 @dataclass(frozen=True)
 class _Side:
     """One of two values that are joined, as it is written; ``whole``: nothing is computed within it."""

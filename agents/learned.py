@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from pointwork.agents.agreeing import agreed
-from pointwork.agents.calculated import calculated
+from pointwork.agents.calculated import beside, calculated
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
 from pointwork.agents.facts.gathered import facts_around
+from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
 from pointwork.agents.querier import QUERIER, write_query
@@ -74,11 +75,14 @@ class Learned:
             BudgetExceeded: it can not be paid.
         """
         facts = await facts_around(task, self.context) if self.sums or self.figures is not None else []
-        if not facts:
-            return None
-        found = await calculated(task, facts) if self.sums else []
+        found: list[Decomposed] = []
+        if self.sums:
+            asked = await queried_around(task, self.context)
+            found = await calculated(task, beside(asked, facts)) if asked or facts else []
         computed = next((one for one in found if len(one.steps) <= most), None)
-        return await agreed(task, self.figures, most, facts, self.left, computed)
+        if not facts and computed is None:
+            return None
+        return await agreed(task, self.figures if facts else None, most, facts, self.left, computed)
 
 
 def learned_of(

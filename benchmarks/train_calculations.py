@@ -1,14 +1,19 @@
 """Remake ``agents/parsing/calculations.npz``: what a task calculates with what the files say around it.
 
-    python benchmarks/train_calculations.py --data BENCH_DATA --write         # an hour of two cores
-    python benchmarks/train_calculations.py --data BENCH_DATA --minutes 5     # a look, writes nothing
-    python benchmarks/train_calculations.py --in-use                          # what ships, on unseen places
+    python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --write      # two hours of two cores
+    python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --minutes 5  # a look, writes nothing
+    python benchmarks/train_calculations.py --in-use                                    # what ships, as it is
 
-Begins with the parser's encoder (``train_parser.py``) and learns from the tasks with answered steps of
-``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to four
-operations), every other batch told anew (``training/recipes/varying.py``), and beside them from word problems, our
-own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` measures it, with
-eight places of which nothing is learnt.
+Begins with the parser's encoder (``train_parser.py``) or with what ships, and learns from tasks with steps:
+
+- ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
+  four operations), with lines before them that look like those of queries;
+- ``task_steps_queried.jsonl``: twelve places, with what queries say (``agents/facts/queried.py``);
+- questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
+
+Every other batch is told anew (``training/recipes/varying.py``), and beside them stand word problems, our own and
+those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` and
+``task_steps_queried_unseen.jsonl`` measure it, with ten places of which nothing is learnt.
 """
 
 import argparse
@@ -18,11 +23,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from parser_training.asked import asked, misled
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
 from parser_training.network import rate
@@ -33,15 +40,16 @@ from train_word_problems import gsm8k, parsed
 from pointwork.agents import calculated as plans
 from pointwork.agents.agreeing import answer_of
 from pointwork.agents.facts.gathered import Fact
-from pointwork.agents.parsing import encoder
+from pointwork.agents.parsing import calculating, encoder
 from pointwork.agents.parsing.layout import Pieces
 from pointwork.training.recipes.decomposing import FACTS
 from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
-SUMS = "task_steps_sums.jsonl"
-UNSEEN = "task_steps_facts_unseen.jsonl"
+SUMS, QUERIED = "task_steps_sums.jsonl", "task_steps_queried.jsonl"
+UNSEEN = ("task_steps_facts_unseen.jsonl", "task_steps_queried_unseen.jsonl")
 TELLINGS = (1, 2)  # besides the first
+ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 16, 8  # in a step
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
@@ -56,13 +64,30 @@ def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list
     """Those whose steps have a known form; of those that are told anew, only what the lines answer."""
     names, found = names_of(rows) if told else [], list[Calculated]()
     for row in track(rows, f"tasks, telling {told + 1}"):
-        try:
+        with suppress(Other):
             one = calculated(varied(row, names, told) if told else row, pieces)
-        except Other:
-            continue
-        if one.steps or not told:
-            found.append(one)
+            if one.steps or not told:
+                found.append(one)
     return found
+
+
+def asked_rows(kept: Path) -> list[dict[str, Any]]:
+    """Tasks of questions to tables; made at the first use, some twenty minutes of one core."""
+    if not kept.exists():
+        worlds = [json.loads(line) for line in (RECIPES / "table_questions.jsonl").read_text("utf-8").splitlines()]
+        made = [row for number in track(ASKED, "questions to tables") for row in asked(worlds[number], 0)]
+        kept.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in made), encoding="utf-8")
+    return [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+
+
+def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
+    """Tasks in the order in which batches take turns: each sort as it is, then told anew."""
+    facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
+    queried, questions = rows_of(QUERIED), asked_rows(kept)
+    sorts = (facts, queried, questions)
+    first = [tasks(rows, pieces) for rows in sorts]
+    anew = [[one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts]
+    return [*first, *anew]
 
 
 def sums(data: Path, pieces: Pieces) -> list[Calculated]:
@@ -75,9 +100,7 @@ def sums(data: Path, pieces: Pieces) -> list[Calculated]:
     return problems([*own, *gsm8k(data / "gsm8k/train.jsonl")], pieces)
 
 
-def train(
-    network: Calculator, first: list[Calculated], anew: list[Calculated], told: list[Calculated], given: Any
-) -> None:
+def train(network: Calculator, sorts: list[list[Calculated]], told: list[Calculated], given: Any) -> None:
     """For as long as is given."""
     chance = random.Random(given.seed)
     kept = ("layers", "pos", "n0")
@@ -85,7 +108,7 @@ def train(
     heads = [p for name, p in network.named_parameters() if not name.startswith((*kept, "word"))]
     groups = [{"params": body, "lr": given.rate}, {"params": heads, "lr": FAST * given.rate}]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
-    asked = [batches(first, TASKS, chance), batches(anew, TASKS, chance)]
+    turns = [batches(rows, TASKS, chance) for rows in sorts]
     others = batches(told, PROBLEMS, chance)
     began, step, losses = time.monotonic(), 0, list[tuple[float, float]]()
     with Progress() as progress:
@@ -94,7 +117,7 @@ def train(
             for group, fast in zip(optimiser.param_groups, (1, FAST), strict=True):
                 group["lr"] = given.rate * fast * rate(spent)
             optimiser.zero_grad()
-            some = next(asked[step % 2])
+            some = next(turns[step % len(turns)])
             some = [one for one in some if one.steps or chance.random() < SILENT] or some
             shown = []
             for rows, worth in ((some, 1.0), (next(others), WORTH)):
@@ -114,49 +137,52 @@ def train(
 
 def measure() -> None:
     """What ships, on the tasks of places that nothing was learnt from."""
-    counts: Counter[str] = Counter()
-    for row in track(rows_of(UNSEEN), "unseen places"):
-        facts = [Fact("file:shown", line) for line in row["around"].splitlines()]
-        best = next(iter(asyncio.run(plans.calculated(row["task"], facts))), None)
-        said, wanted = asyncio.run(answer_of(row["task"], best)) if best else "", value_of(row["answer"])
-        found = value_of(said.split()[0]) if said else None
-        right = bool(found and wanted and found[1] == wanted[1] and abs(found[0] - wanted[0]) <= 0.011)
-        for least in (0.0, 0.5, 0.7, 0.9):
-            if best and best.sure >= least:
-                counts[f"from {least}: taken"] += 1
-                counts[f"from {least}: right"] += right
-    for name, count in sorted(counts.items()):
-        print(f"{name} {count} of {len(rows_of(UNSEEN))}")
+    for name in UNSEEN:
+        counts: Counter[str] = Counter()
+        rows = rows_of(name)
+        for row in track(rows, name):
+            facts = [Fact("file:shown", line) for line in row["around"].splitlines()]
+            best = next(iter(asyncio.run(plans.calculated(row["task"], facts))), None)
+            said, wanted = asyncio.run(answer_of(row["task"], best)) if best else "", value_of(row["answer"])
+            found = value_of(said.split()[0]) if said else None
+            right = bool(found and wanted and found[1] == wanted[1] and abs(found[0] - wanted[0]) <= 0.011)
+            for least in (0.0, 0.5, 0.7, 0.9):
+                if best and best.sure >= least:
+                    counts[f"from {least}: taken"] += 1
+                    counts[f"from {least}: right"] += right
+        for what, count in sorted(counts.items()):
+            print(f"{name}: {what} {count} of {len(rows)}")
 
 
 def main() -> None:
     """Train, and write if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the folder with gsm8k/")
-    parser.add_argument("--minutes", type=float, default=54.0)
+    parser.add_argument("--asked", type=Path, help="file of questions to tables; made where it is not there")
+    parser.add_argument("--begin", choices=("parser", "shipped"), default="parser")
+    parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="into the package")
+    parser.add_argument("--out", type=Path, default=OUT, help="where to write instead")
     parser.add_argument("--in-use", action="store_true", help="train nothing, measure what ships")
     given = parser.parse_args()
     if given.in_use:
         measure()
         return
-    if given.data is None:
-        parser.error("--data is missing: the folder with gsm8k/")
+    if given.data is None or given.asked is None:
+        parser.error("--data (the folder with gsm8k/) and --asked are needed")
     torch.manual_seed(given.seed)
     shipped = encoder.shipped()
-    rows = [*rows_of(FACTS), *rows_of(SUMS)]
-    first = tasks(rows, shipped.pieces)
-    anew = [one for told in TELLINGS for one in tasks(rows, shipped.pieces, told)]
+    sorts = corpus(given.asked, shipped.pieces)
     problem = sums(given.data, shipped.pieces)
-    print(f"{len(first)} tasks, {len(anew)} told anew, {len(problem)} word problems")
-    network = Calculator(shipped)
+    print(f"{', '.join(str(len(rows)) for rows in sorts)} tasks, {len(problem)} word problems")
+    network = Calculator(shipped, calculating.shipped() if given.begin == "shipped" else None)
     network.train()
-    train(network, first, anew, problem, given)
+    train(network, sorts, problem, given)
     if given.write:
-        np.savez_compressed(OUT, allow_pickle=False, **stored(network.state_dict()))
-        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+        np.savez_compressed(given.out, allow_pickle=False, **stored(network.state_dict()))
+        print(f"{given.out}: {given.out.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -86,15 +86,22 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
     rows = await asyncio.to_thread(named)
     sections = await asyncio.to_thread(sections_about, root.resolve(), task, SECTIONS)
     prose = _told(await sentences_about(task, context, 3 * SENTENCES))[:SENTENCES]
-    if names := _names(rows, task):
-        further = _told(await sentences_about(f"{task} {', '.join(names)}", context, SENTENCES))
-        prose += [fact for fact in further if fact not in prose][:MORE]
-    settings = [Fact(section.source, _cut(section.told)) for section in sections]
+    prose += await further(task, rows, context, prose)
+    settings = [Fact(section.source, cut(section.told)) for section in sections]
     text = "\n".join([*(fact.text for fact in prose[:SENTENCES]), *(fact.text for fact in settings)])
     rows += [row for row in every.told_of(text, TOLD + len(rows)) if row not in rows][:TOLD]
-    lines = [Fact(row.table.evidence, _cut(row.told), row, every.beside(row)) for row in rows]
+    lines = [Fact(row.table.evidence, cut(row.told), row, every.beside(row)) for row in rows]
     found = [*dict.fromkeys(lines), *settings, *_whole(prose)]
     return [*(replace(fact, text=in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
+
+
+async def further(task: str, rows: Sequence[Row], context: ToolContext, known: Sequence[Fact] = ()) -> list[Fact]:
+    """Sentences, none of those known, that fit a task together with what rows name."""
+    names = _names(rows, task)
+    if not names:
+        return []
+    found = _told(await sentences_about(f"{task} {', '.join(names)}", context, SENTENCES))
+    return [fact for fact in found if fact not in known][:MORE]
 
 
 def _told(found: Sequence[Sentence]) -> list[Fact]:
@@ -130,7 +137,8 @@ def _names(rows: Sequence[Row], task: str) -> list[str]:
     return [text for text in texts if text.lower() != text and not set(tokenize(text)) <= asked][:_NAMES]
 
 
-def _cut(line: str) -> str:
+def cut(line: str) -> str:
+    """A line as long as one may be."""
     name, _, rest = line.partition(": ")
     return f"{name}: {rest[:LENGTH]}"
 

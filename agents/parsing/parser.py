@@ -24,6 +24,7 @@ TABLES = 5
 _TRIED = 12  # queries that are run
 _CELLS = 12  # more are no short answer
 _KEPT = 256
+_SAID = 0.5  # probability that the tables say it, from which on a query is looked for
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,30 @@ class Parsed:
     chance: float
 
 
+@dataclass(frozen=True)
+class Seen:
+    """All that a question to some tables may mean.
+
+    Attributes:
+        answered: probability that the tables say it.
+        queries: the likeliest first; whether they run was not tried.
+        schema: what they ask.
+    """
+
+    answered: float
+    queries: tuple[Decoded, ...]
+    schema: Schema
+
+
+def looked(question: str, root: Path, tables: Sequence[TableInfo]) -> Seen:
+    """What a question to some tables may mean, the arguments as in ``parsed``.
+
+    Raises:
+        ToolError: a file is broken or gone.
+    """
+    return _looked(question, root.resolve(), tuple(tables[:TABLES]))
+
+
 def parsed(question: str, root: Path, tables: Sequence[TableInfo]) -> Parsed | None:
     """What a question to some tables means; None: nothing that they answer.
 
@@ -57,19 +82,34 @@ def parsed(question: str, root: Path, tables: Sequence[TableInfo]) -> Parsed | N
 
 @functools.lru_cache(maxsize=_KEPT)
 def _parsed(question: str, root: Path, tables: tuple[TableInfo, ...]) -> Parsed | None:
-    return parse(question, root, schema_of(root, tables), shipped())
+    return _first(question, root, _looked(question, root, tables))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _looked(question: str, root: Path, tables: tuple[TableInfo, ...]) -> Seen:
+    return _seen(question, schema_of(root, tables), shipped())
 
 
 def parse(question: str, root: Path, schema: Schema, encoder: Encoder) -> Parsed | None:
     """The same with a given encoder; nothing is remembered."""
+    return _first(question, root, _seen(question, schema, encoder))
+
+
+def _seen(question: str, schema: Schema, encoder: Encoder) -> Seen:
     layout = lay_out(question, schema, encoder.pieces)
     scores = scores_of(layout, encoder.see(layout.pieces, layout.marks), encoder.weights)
-    if scores.answer[0] > scores.answer[1]:
+    return Seen(math.exp(float(scores.answer[1])), tuple(queries(layout, schema, scores)), schema)
+
+
+def _first(question: str, root: Path, seen: Seen) -> Parsed | None:
+    """The likeliest query that finds something, unless the tables more likely say nothing."""
+    if seen.answered < _SAID:
         return None
+    schema = seen.schema
     database = open_database(root, tuple(info.source for info in schema.tables))
     named = KEY_ASKED.search(question) is None
     tried = 0
-    for one in queries(layout, schema, scores):
+    for one in seen.queries:
         try:
             sql = sql_of(one.query, schema, named=named)
         except NoQuery:

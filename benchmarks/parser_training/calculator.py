@@ -29,9 +29,10 @@ class Calculator(nn.Module):
 
     Args:
         parser: what ships.
+        goes_on: a calculator from which all that is learnt is taken.
     """
 
-    def __init__(self, parser: Encoder) -> None:
+    def __init__(self, parser: Encoder, goes_on: Encoder | None = None) -> None:
         super().__init__()
         self.word = embedded(parser)
         self.pos, self.mark = nn.Parameter(torch.zeros(SHOWN, WIDTH)), nn.Embedding(len(MARKS), WIDTH)
@@ -39,7 +40,9 @@ class Calculator(nn.Module):
         self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
         for name, tensor in self.state_dict().items():
             if name != "word.weight":
-                tensor.copy_(torch.tensor(np.array(parser.weights[name]))[: len(tensor)])
+                known = torch.tensor(np.array(parser.weights[name]))
+                further = len(tensor) - len(known)  # places that it never saw begin as its last ones
+                tensor.copy_(torch.cat([known, known[-further:]]) if further > 0 else known[: len(tensor)])
         self.answer = nn.Linear(WIDTH, 1)
         self.u = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
         self.wide, self.cls = nn.Linear(WIDTH, _JOINED), nn.Linear(WIDTH, _JOINED)
@@ -50,6 +53,10 @@ class Calculator(nn.Module):
         self.pair, self.op = nn.Linear(5 * _JOINED, _INNER), nn.Linear(_INNER, len(OPERATIONS) * _JOINED)
         self.norm, self.score = nn.LayerNorm(_JOINED), nn.Linear(_JOINED, 2)
         self.copy, self.mix = nn.Linear(2 * _JOINED, 1), nn.Parameter(torch.tensor(0.5))
+        for name, tensor in self.state_dict().items() if goes_on is not None else ():
+            if name != "word.weight":
+                known = torch.tensor(np.array(goes_on.weights[name]))
+                (tensor[: len(known)] if tensor.ndim else tensor).copy_(known)
 
     def see(self, rows: Sequence[Calculated]) -> torch.Tensor:
         """The last layer of some tasks: shape (tasks, longest, width)."""
