@@ -83,6 +83,9 @@ async def agreed(
 async def answer_of(task: str, found: Decomposed) -> str:
     """What steps come to, written in one way; empty: to nothing, or to what does not answer the task."""
     answer = (await comes_to(found.steps) or "") if found.read else ""
+    read = [step.found for step in found.steps if step.found is not None]
+    if len(set(read)) < len(read) and answer in ("0", "1"):
+        return ""  # one value less itself, or through itself
     if answer_type_of(task) == "yes-no" and answer not in ("yes", "no"):
         return ""  # "will it go in?" is not answered by how long it is
     return in_one_way(answer)

@@ -80,6 +80,8 @@ class Learned:
             asked = await queried_around(task, self.context)
             found = await calculated(task, beside(asked, facts)) if asked or facts else []
         computed = next((one for one in found if len(one.steps) <= most), None)
+        if computed is not None and computed.steps[-1].found is not None:
+            computed = None  # nothing is calculated: who looks things up knows better what was asked for
         if not facts and computed is None:
             return None
         return await agreed(task, self.figures if facts else None, most, facts, self.left, computed)

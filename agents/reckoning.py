@@ -37,7 +37,15 @@ def computed(text: str) -> Reading | None:
         if by_pairs is not None and abs(value_of(by_pairs) - by_steps.value) <= _SAME * abs(by_steps.value):
             score = 1 - (1 - score) * (1 - by_pairs.score)
         best = Reading("calculate", {"expression": by_steps.expression}, score)
-    return _rounded(text, best) if best is not None and best.score >= LEAST else None
+    return _rounded(text, _in_percent(text, best)) if best is not None and best.score >= LEAST else None
+
+
+def _in_percent(text: str, reading: Reading) -> Reading:
+    """Of a share that is asked for in percent a hundred times as much, unless it is so already."""
+    expression = str(reading.arguments["expression"])
+    if Problem(text).factor == 1 or "100" in expression or not 0 < value_of(reading) <= 1:
+        return reading
+    return Reading(reading.tool, {"expression": f"100 * {expression}"}, reading.score)
 
 
 def _rounded(text: str, reading: Reading) -> Reading:

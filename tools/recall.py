@@ -29,7 +29,9 @@ def recall(context: ToolContext, query: str, k: Count = 5) -> ToolResult:
         {"id": item.id, "text": item.text, "source": item.source, "trust": item.trust, "score": item.score}
         for item in found.items
     ]
-    evidence = tuple((f"memory:{item.id}", item.text) for item in found.items)
+    # beside what holds words of the question, what holds none of them is no evidence
+    speaking = [item for item in found.items if item.score > 0] or found.items
+    evidence = tuple((f"memory:{item.id}", item.text) for item in speaking)
     return ToolResult(value, found.text or "nothing is remembered about that", evidence)
 
 

@@ -9,6 +9,12 @@ _CLOCK = re.compile(r"\b(?P<hour>\d{1,2})(?:[.:](?P<minute>\d\d))?\s*(?P<half>[a
 _SECONDS = re.compile(r"\b(\d\d:\d\d):00\b")
 # "no one", "the one by the door": a number only where things are counted or it goes on
 _ONE = re.compile(r"\b(?:(?<=no )one|one(?! (?:hundred|thousand|million|dozen|and))(?! \w+s\b))\b", re.IGNORECASE)
+# "kept at minus 20 degrees", but "the takings minus 7 per cent"
+_BELOW = re.compile(
+    r"(?:(?<=\bat )|(?<=\bto )|(?<=\bis )|(?<=\bwas )|(?<=\bbelow )|\b(?=minus \d+(?:\.\d+)? ?(?:°|degrees?\b)))"
+    r"minus (?=\d)",
+    re.IGNORECASE,
+)
 _MARK = "\x00"
 
 
@@ -18,6 +24,7 @@ def in_one_form(text: str) -> str:
         if date.year and date.month and date.day:
             text = text[: date.start] + date.value() + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
+    text = _BELOW.sub("-", text)
     return in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one")
 
 

@@ -12,7 +12,7 @@ NUMBER, DATE, TIME, TRUTH = range(4)
 _AMOUNT = re.compile(
     r"(?P<date>\b(?:19|20)\d\d-\d\d-\d\d\b)|(?<![\w.:-])(?P<time>\d{1,2}:\d\d)(?![:\w])|"
     # no part of a code, a telephone number or a reference; "35g" and "5%" are amounts
-    r"(?<![\w./:-])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w]*[:/]\d|-\d|\.\d)"
+    r"(?<![\w./:-])(?P<number>(?:(?<!\S)-)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?))(?![\w]*[:/]\d|-\d|\.\d)"
     r"(?=(?:[a-zA-Z%€£$°²³]{0,3}(?!\w))|$)"
 )
 _LONGEST = 9  # digits of a number

@@ -278,6 +278,24 @@ def test_a_team_without_models_calculates(tmp_path: Path, store: Store) -> None:
     assert {one.source for one in result.evidence} >= {"table:prices.csv"}
 
 
+@pytest.mark.parametrize(("second", "answer"), [("9,000", ""), ("7,000", "2000")])
+def test_a_value_less_itself_is_no_answer(second: str, answer: str) -> None:
+    steps = (
+        Subtask(
+            "s1", "litres when full", "", found=Found("9,000", "file:a.md:1", "It holds 9,000 litres, or 7,000.")
+        ),
+        Subtask(
+            "s2", "litres it holds", "", found=Found(second, "file:a.md:1", "It holds 9,000 litres, or 7,000.")
+        ),
+        Subtask("s3", "{s1} - {s2}", "", ("s1", "s2"), "number"),
+    )
+    assert asyncio.run(answer_of("How many litres are in it?", Decomposed(steps, 1.0))) == answer
+
+
+def test_below_zero_is_an_amount() -> None:
+    assert [one.value for one in amounts_of(["at -20 degrees, A-17, 10-15, (-4) and -1,250.5"])] == [-20, -1250.5]
+
+
 @pytest.mark.parametrize("readings", ["auto", "always", "never"])
 def test_it_may_be_switched_off(tmp_path: Path, store: Store, readings: str) -> None:
     (tmp_path / "prices.csv").write_text("item,price_eur\nvarnish,18\nglue,7\nsandpaper,4\n")

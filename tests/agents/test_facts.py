@@ -151,6 +151,24 @@ def test_a_large_table_is_for_queries(root: Path, monkeypatch: pytest.MonkeyPatc
     assert "staff: name, hours a week, pay an hour" in lines("What does Mabel earn?", root)
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("It is kept at minus 20 degrees, the other at minus 18.", "It is kept at -20 degrees, the other at -18."),
+        ("Minus 4.5 °C was the lowest.", "-4.5 °C was the lowest."),
+        ("the takings minus 7 per cent", "the takings minus 7 per cent"),
+    ],
+)
+def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
+    assert in_one_form(text) == form
+
+
+def test_the_sign_is_part_of_a_value() -> None:
+    fact = Fact("file:vault.md:3", "Vault: It is kept at -20 degrees.")
+    assert where("20", "degrees in the vault", [fact]) is None
+    assert where("-20", "degrees in the vault", [fact])
+
+
 def test_rows_are_read_again_once_a_file_has_changed(root: Path) -> None:
     assert "pay an hour 13.5" in lines("What does Mabel earn?", root)[0]
     (root / "staff.csv").write_text(STAFF.replace("13.50", "14.25"))

@@ -57,6 +57,21 @@ def test_recall_and_read() -> None:
         asyncio.run(recall.call({"query": "x"}))
 
 
+def test_what_shares_nothing_with_the_question_is_no_evidence_beside_what_does() -> None:
+    class Both(Fake):
+        def recall(self, question: str, k: int = 10, budget_tokens: int = 800, thread: str | None = None) -> Found:
+            others = [Item("m2", "The meeting lasted an hour", 0.0), Item("m3", "Figs keep a week", 0.4)]
+            return Found(others if "figs" in question else others[:1], "> all of it")
+
+    def evidence(query: str) -> list[str]:
+        return [
+            source for source, _ in asyncio.run(recall.call({"query": query}, ToolContext(memory=Both()))).evidence
+        ]
+
+    assert evidence("How long do figs keep?") == ["memory:m3"]
+    assert evidence("And the gathering?") == ["memory:m2"]  # in other words, perhaps
+
+
 def test_the_real_memory_fits() -> None:
     memory = Memory("sqlite://")
     fits: MemoryLike = memory

@@ -23,7 +23,9 @@ AROUND = (
 @pytest.fixture
 def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # pyright: ignore[reportUnknownMemberType]
-    yield {name: importlib.import_module(f"parser_training.{name}") for name in ("calculations", "calculator")}
+    yield {
+        name: importlib.import_module(f"parser_training.{name}") for name in ("asked", "calculations", "calculator")
+    }
     for name in [name for name in sys.modules if name.startswith("parser_training")]:
         del sys.modules[name]
 
@@ -95,6 +97,49 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
         ("How many are 3 and 5?", ("+", 3.0, 5.0), 20.0),
     ]
     assert [len(one.steps) for one in module.problems(rows, pieces)] == [1, 2]
+
+
+WORLD = {
+    "world": "A ferry",
+    "tables": {"trips": "trip,boat,takings\nT1,Heron,202.4\nT2,Marten,73.6\nT3,Heron,90.5"},
+    "qa": [
+        {
+            "q": "What did the Heron take in all?",
+            "sql": "SELECT sum(takings) FROM trips WHERE boat = 'Heron'",
+        },
+        {"q": "How many trips did the Heron make?", "sql": "SELECT count(*) FROM trips WHERE boat = 'Heron'"},
+        {"q": "Which boat made the dearest trip?", "sql": "SELECT boat FROM trips ORDER BY takings DESC LIMIT 1"},
+        {"q": "What did all trips take?", "sql": "SELECT takings FROM trips"},
+        {"q": "Who steers her?", "sql": "NONE"},
+    ],
+}
+
+
+def test_questions_to_tables_are_tasks_where_one_value_answers_them(lessons: Any) -> None:
+    rows = [row for seed in range(8) for row in lessons["asked"].asked(WORLD, seed)]
+    assert {row["steps"][0] for row in rows} == {
+        "What did the Heron take in all = 292.9",
+        "How many trips did the Heron make = 2",
+    }
+    assert {len(row["steps"]) for row in rows} == {1, 2}  # some go on
+    assert all("{s1}" in row["steps"][1] for row in rows if len(row["steps"]) == 2)
+    plain = next(row for row in rows if row["task"] == WORLD["qa"][0]["q"])
+    assert "trips: total takings where boat is Heron: 292.9" in plain["around"].splitlines()
+    found = lessons["calculations"].calculated(plain, encoder.shipped().pieces)
+    assert [OPERATIONS[operation] for _, _, operation in found.steps] == ["copy"]
+
+
+def test_lines_that_mislead_stand_before_what_is_shown_and_lose_nothing_of_it(lessons: Any) -> None:
+    row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
+    told = [lessons["asked"].misled(row, seed)["around"] for seed in range(40)]
+    assert AROUND in told  # some are left as they are
+    others = [text for text in told if text != AROUND]
+    assert others
+    for text in others:
+        lines = text.splitlines()
+        assert "Rules: The levy is 20 %." in lines
+        assert sum("name Mabel Orme; hours a week 24; pay an hour (£) 13.50" in line for line in lines) == 1
+        assert len(lines) > 2 or " where " in text
 
 
 def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any, tmp_path: Path) -> None:
