@@ -20,9 +20,9 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
-SURE, SECOND, LEAST = 0.9, 2, 0.1
-"""A calculation (``calculated``) as sure as the first is taken without a text; else it counts as so many texts,
-where it is not less sure than the last."""
+SURE, LIKELY, SECOND, LEAST = 0.9, 0.5, 2, 0.1
+"""A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
+texts do not agree; else it counts as so many texts, where it is not less sure than the last."""
 
 KEPT = 0.5
 """No further text is drawn where less of the budget than this share is left: agents may have to be asked."""
@@ -36,7 +36,7 @@ async def agreed(
     left: Callable[[], float] = lambda: 1.0,
     computed: Decomposed | None = None,
 ) -> Decomposed | None:
-    """The likeliest of those steps that most texts come to the answer of; None: they do not agree.
+    """The likeliest of those steps that most texts come to the answer of; None: nobody is sure of any.
 
     Args:
         task: the user's words.
@@ -55,8 +55,9 @@ async def agreed(
     sums = await answer_of(task, computed) if computed and computed.sure >= LEAST else ""
     if computed and sums and computed.sure >= SURE:
         return computed
+    likely = computed if computed and sums and computed.sure >= LIKELY else None
     if chat is None:
-        return None
+        return likely
     found: dict[str, list[Decomposed]] = {}
     votes = Counter({sums: SECOND} if sums else {})
     written = 0
@@ -75,7 +76,7 @@ async def agreed(
             votes[answer] += 1
     answer = max(votes, key=lambda one: votes[one], default="")
     if votes[answer] < MOST:
-        return None
+        return likely
     agreeing, readings = len(found[answer]) + (answer == sums), written + bool(sums)
     return replace(max(found[answer], key=lambda one: one.sure), sure=agreeing / readings)
 

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork import Team
-from pointwork.agents.agreeing import LEAST, MOST, SECOND, SURE, agreed, answer_of
+from pointwork.agents.agreeing import LEAST, LIKELY, MOST, SECOND, SURE, agreed, answer_of
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import Decomposed, calculates
 from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.learned import Learned
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, TRUTH, Amount, amounts_of
 from pointwork.agents.parsing.calculating import Calculation, Step, calculations
@@ -26,6 +27,7 @@ from pointwork.agents.plan import Found, Subtask
 from pointwork.models import ChatRequest, Completion, ScriptedClient
 from pointwork.settings import Settings
 from pointwork.store import Store
+from pointwork.tools import ToolContext
 
 STAFF = "staff: name Mabel Orme; hours a week 24; pay an hour (£) 13.50; started 2019-05-06; begins 09:30"
 RULES = "Rules: A key costs £3.50, and notice is 6 weeks."
@@ -240,8 +242,17 @@ def _agreed(texts: Sequence[str], computed: Decomposed | None) -> tuple[Decompos
 def test_a_sure_calculation_is_taken_without_a_text() -> None:
     assert _agreed([PAID], _paid(SURE)) == (_paid(SURE), 0)
     assert _agreed([], _paid(SURE)) == (_paid(SURE), 0)
-    assert _agreed([], _paid(SURE - 0.01)) == (None, 0)
+    assert _agreed([], _paid(LIKELY)) == (_paid(LIKELY), 0)  # nobody can be asked
+    assert _agreed([], _paid(LIKELY - 0.01)) == (None, 0)
     assert _agreed([], None) == (None, 0)
+
+
+def test_a_likely_calculation_is_taken_where_the_texts_do_not_agree() -> None:
+    apart = [PAID.replace("{s1} * {s2}", f"{{s1}} {sign} {{s2}}") for sign in ("+", "-", "/")]
+    found, texts = _agreed(apart, _paid(LIKELY))
+    assert found == _paid(LIKELY)
+    assert texts > 1
+    assert _agreed(apart, _paid(LIKELY - 0.01))[0] is None
 
 
 def test_one_text_that_comes_to_the_same_is_enough_for_an_unsure_one() -> None:
@@ -260,6 +271,23 @@ def test_one_text_that_comes_to_the_same_is_enough_for_an_unsure_one() -> None:
     assert found is not None
     assert found.lines[-1] == "{s1} + {s2}"
     assert texts == MOST
+
+
+def test_who_looks_things_up_is_not_overruled_by_what_calculates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "staff.csv").write_text("name,hours a week,pay an hour\nMabel Orme,24,13.50\n")
+    only = Decomposed(_paid(1.0).steps[:1], 1.0, author="calculation")
+
+    def read(found: Decomposed) -> Decomposed | None:
+        async def said(*_: object) -> list[Decomposed]:
+            return [found]
+
+        monkeypatch.setattr("pointwork.agents.learned.calculated", said)
+        return asyncio.run(Learned(ToolContext(root=tmp_path)).read(WEEK, 8))
+
+    assert read(only) is None
+    assert read(_paid(1.0)) == _paid(1.0)
 
 
 def test_what_is_not_calculated_from_files_does_not_count() -> None:
