@@ -30,7 +30,7 @@ ALIKE = 2  # that say the same of other rows, and rows
 
 _OF_A_ROW = ("none", "sum", "avg", "min", "max")  # of one row they are what stands in it
 _CELL = 60  # characters of a cell that are shown
-_RUN = 30  # queries that are run at most
+_RUN, _LARGE, _FEW = 30, 50_000, 6  # queries that are run at most; over tables of so many rows in all, so many
 _FAINT = 0.005  # of how likely the likeliest is; what is less likely is noise
 _ANSWERED = 0.05  # a task that tables say less likely something to than this
 
@@ -97,7 +97,8 @@ class _Lines:
         known: set[Row | str] = set()
         kinds = Counter[object]()
         least = _FAINT * max((one.chance for one in self.seen.queries), default=0.0)
-        for one in self.seen.queries[:_RUN]:
+        large = sum(table.rows for table in self.seen.schema.tables) > _LARGE
+        for one in self.seen.queries[: _FEW if large else _RUN]:
             if len(known) == QUERIES or one.chance < least:
                 return
             query = _whole(one.query, self.seen.schema)
