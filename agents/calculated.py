@@ -153,8 +153,20 @@ def _called(fact: Fact, amount: Amount) -> str:
     if ";" in rest and at >= 0:
         cells = rest.split("; ")
         column = cells[rest.count("; ", 0, at)].replace(amount.written, "").strip() or head
-        return f"{column} of {next((cell for cell in fact.row.cells if cell), head) if fact.row else head}"
+        return f"{column} of {_named(fact, head)}"
+    told = line[: amount.start].removesuffix(": ")
+    if amount.end == len(line) and ": " in told and fact.source.startswith("table:"):
+        return told.partition(": ")[2]  # what a query asks
     before, after = line[max(0, amount.start - _BEFORE) : amount.start], line[amount.end : amount.end + _AFTER]
     before = re.sub(r"^\S*\s", "", before) if amount.start > _BEFORE else before
     after = re.sub(r"\s\S*$", "", after) if len(line) > amount.end + _AFTER else after
     return f"the amount in “{before}…{after}”".replace("{", "").replace("}", "")
+
+
+def _named(fact: Fact, head: str) -> str:
+    """What a row is called: by its first cell; one that a query found as the query says, a section by its name."""
+    if fact.row is None or head != fact.row.table.name:
+        return head
+    pairs = zip(fact.row.table.own, fact.row.cells, strict=True)
+    column, cell = next(((column.name, cell) for column, cell in pairs if cell), ("", head))
+    return f"{column} {cell}" if cell.isdigit() else cell

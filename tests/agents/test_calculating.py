@@ -273,6 +273,15 @@ def test_one_text_that_comes_to_the_same_is_enough_for_an_unsure_one() -> None:
     assert texts == MOST
 
 
+def test_what_a_query_says_is_called_as_it_asks() -> None:
+    line = "trips: total takings where boat is Heron: 292.9"
+    found = asyncio.run(
+        calculated("What is 15 per cent of the Heron's total takings?", [Fact("table:trips.csv", line)])
+    )
+    assert [step.text for step in found[0].steps] == ["total takings where boat is Heron", "15 / 100 * {s1}"]
+    assert found[0].steps[0].found == Found("292.9", "table:trips.csv", line)
+
+
 def test_who_looks_things_up_is_not_overruled_by_what_calculates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
