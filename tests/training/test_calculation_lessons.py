@@ -99,7 +99,7 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
     assert [len(one.steps) for one in module.problems(rows, pieces)] == [1, 2]
 
 
-WORLD = {
+WORLD: dict[str, Any] = {
     "world": "A ferry",
     "tables": {"trips": "trip,boat,takings\nT1,Heron,202.4\nT2,Marten,73.6\nT3,Heron,90.5"},
     "qa": [
