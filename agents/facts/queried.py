@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact, cut, further
-from pointwork.agents.facts.rows import Row, Rows, rows_of
+from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.parser import TABLES, Seen, looked
 from pointwork.agents.parsing.query import Query
@@ -29,7 +29,6 @@ QUERIES, LED = 6, 2
 ALIKE = 2  # that say the same of other rows, and rows
 
 _OF_A_ROW = ("none", "sum", "avg", "min", "max")  # of one row they are what stands in it
-_CELL = 60  # characters of a cell that are shown
 _RUN, _LARGE, _FEW = 30, 50_000, 6  # queries that are run at most; over tables of so many rows in all, so many
 _FAINT = 0.005  # of how likely the likeliest is; what is less likely is noise
 _ANSWERED = 0.05  # a task that tables say less likely something to than this
@@ -77,8 +76,8 @@ def _whole(query: Query, schema: Schema) -> Query:
     return replace(query, aggregate="count", shown=None, form="plain", second=None)
 
 
-def _written(value: object) -> str:
-    """To two decimals, as a person would."""
+def written(value: object) -> str:
+    """A value of a query, numbers to two decimals, as a person would."""
     if not isinstance(value, float):
         return cell_text(value)
     return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.4g}"
@@ -138,7 +137,7 @@ class _Lines:
                     return row
         return None
 
-    def _cells(self, query: Query, written: Callable[[object], str] = _written) -> list[str]:
+    def _cells(self, query: Query, as_text: Callable[[object], str] = written) -> list[str]:
         """What it finds; nothing where it does not run, and two where it is more than one."""
         schema = self.seen.schema
         try:
@@ -147,4 +146,4 @@ class _Lines:
             rows = database.query(sql, 2).rows
         except (NoQuery, ToolError):
             return []
-        return ["" if row[0] is None else written(row[0])[:_CELL] for row in rows]
+        return ["" if row[0] is None else as_text(row[0])[:CELL] for row in rows]

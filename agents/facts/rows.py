@@ -17,7 +17,9 @@ from pointwork.tools.tables import cell_text
 MAX_ROWS = 2_000
 """A table with more rows is for queries."""
 
-_CELL = 60  # characters of a cell that are shown
+CELL = 60
+"""Characters of a cell that are shown."""
+
 _NAME = 5  # characters of a name that is looked for in texts
 _KEPT = 4  # folders whose rows stay in memory
 
@@ -152,7 +154,7 @@ def _read(root: Path, table: TableInfo) -> list[Row]:
     described = frozenset(tokenize(table.name)) | {word for name in names for word in tokenize(name)}
     made: list[Row] = []
     for values in found:
-        cells = tuple("" if value is None else cell_text(value)[:_CELL] for value in values)
+        cells = tuple("" if value is None else cell_text(value)[:CELL] for value in values)
         spoken = tuple(frozenset(tokenize(cell)) for cell in cells)
         pairs = zip(table.own, spoken, strict=True)
         words = frozenset(word for column, said in pairs if _of_text(column.kind) for word in said)

@@ -16,7 +16,7 @@ import duckdb
 
 from pointwork.agents.calculated import beside
 from pointwork.agents.facts.gathered import facts_around
-from pointwork.agents.facts.queried import queried_around
+from pointwork.agents.facts.queried import queried_around, written
 from pointwork.tools import ToolContext
 
 GOES_ON = 0.45  # of the questions with a number or a date
@@ -106,8 +106,7 @@ def _value(database: duckdb.DuckDBPyConnection, sql: str) -> str:
         case time():
             return ""
         case _:
-            number = float(value)
-            return f"{number:.2f}".rstrip("0").rstrip(".") if abs(number) >= 1 else f"{number:.4g}"
+            return written(float(value))
 
 
 def misled(row: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -82,3 +82,20 @@ def test_expressions_come_to_their_value(given_: list[int], word: str) -> None:
     assert found.value == pytest.approx(eval(found.expression), rel=1e-6, abs=1e-5)
     both = computed(text)
     assert both is None or both.score >= LEAST
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Dora sowed 36 trays of 84 seeds each, and 2,646 seeds came up. What percentage is that?", 87.5),
+        ("Dora sowed 36 trays of 84 seeds each, and 2,646 seeds came up. What share is that?", 0.875),
+    ],
+)
+def test_a_share_that_is_asked_for_in_percent_is(text: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def share(_: str) -> Deduced:
+        return Deduced("2646 / (36 * 84)", 0.875, 0.9)
+
+    monkeypatch.setattr("pointwork.agents.reckoning.deduced", share)
+    found = computed(text)
+    assert found is not None
+    assert value_of(found) == pytest.approx(value)

@@ -186,3 +186,13 @@ def test_a_network_learns_one_task(lessons: Any) -> None:
         optimiser.step()  # pyright: ignore[reportUnknownMemberType]
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0] / 4
+
+
+def test_what_goes_on_begins_with_all_that_is_learnt(lessons: Any) -> None:
+    parser, shipped = encoder.shipped(), calculating.shipped()
+    learnt = lessons["calculator"].Calculator(parser, shipped).state_dict()
+    for name in ("pos", "layers.3.up.weight", "pair.weight", "mix"):
+        assert np.array_equal(learnt[name].numpy(), shipped.weights[name])
+    fresh, known = lessons["calculator"].Calculator(parser).state_dict()["pos"].numpy(), parser.weights["pos"]
+    assert np.array_equal(fresh[: len(known)], known)
+    assert np.array_equal(fresh[len(known) :], known[len(known) - len(fresh) :])
