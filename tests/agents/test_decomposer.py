@@ -688,8 +688,11 @@ def test_what_planning_asked_is_not_asked_again() -> None:
     def in_hand(run: str) -> Any:
         return SimpleNamespace(read=said, account=SimpleNamespace(share=lambda: 0.7))
 
+    def sure(_: str) -> float:
+        return 0.8
+
     models = SimpleNamespace(trained=trained)
-    services = SimpleNamespace(in_hand=in_hand, models=models, agents={}, sure=lambda _: 0.8)
+    services = SimpleNamespace(in_hand=in_hand, models=models, agents={}, sure=sure)
     for _ in range(2):
         learned = learned_of(cast(Any, services), "r1", ToolContext(), ask)
         assert asyncio.run(learned.decomposed(TASK, 8))
