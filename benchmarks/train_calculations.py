@@ -51,6 +51,7 @@ UNSEEN = ("task_steps_facts_unseen.jsonl", "task_steps_queried_unseen.jsonl")
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 16, 8  # in a step
+MIXED = 0.5  # of the tasks that are told anew, whose lines stand in any order
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
 
@@ -65,10 +66,18 @@ def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list
     names, found = names_of(rows) if told else [], list[Calculated]()
     for row in track(rows, f"tasks, telling {told + 1}"):
         with suppress(Other):
-            one = calculated(varied(row, names, told) if told else row, pieces)
+            one = calculated(mixed(varied(row, names, told), told) if told else row, pieces)
             if one.steps or not told:
                 found.append(one)
     return found
+
+
+def mixed(row: dict[str, Any], told: int) -> dict[str, Any]:
+    """A task whose lines may stand in any order: it is read in several (``parsing.calculating``)."""
+    draw, lines = random.Random(f"{told} {row['task']}"), str(row["around"]).splitlines()
+    if draw.random() < MIXED:
+        draw.shuffle(lines)
+    return {**row, "around": "\n".join(lines)}
 
 
 def asked_rows(kept: Path) -> list[dict[str, Any]]:
@@ -81,13 +90,13 @@ def asked_rows(kept: Path) -> list[dict[str, Any]]:
 
 
 def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
-    """Tasks in the order in which batches take turns: each sort as it is, then told anew."""
+    """Tasks in the order in which batches take turns: half are those with what queries say, half are told anew."""
     facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
-    queried, questions = rows_of(QUERIED), asked_rows(kept)
-    sorts = (facts, queried, questions)
-    first = [tasks(rows, pieces) for rows in sorts]
-    anew = [[one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts]
-    return [*first, *anew]
+    sorts = (facts, rows_of(QUERIED), asked_rows(kept))
+    plain, queried, questions = (tasks(rows, pieces) for rows in sorts)
+    anew = ([one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts)
+    plain_anew, queried_anew, questions_anew = anew
+    return [plain, queried, questions_anew, queried_anew, plain_anew, queried, questions, queried_anew]
 
 
 def sums(data: Path, pieces: Pieces) -> list[Calculated]:

@@ -7,9 +7,10 @@ comes of it is there for the next step, as in ``problems`` (Jie, Li and Lu, "Lea
 
 import functools
 import math
+import random
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,9 @@ from pointwork.agents.parsing.showing import Shown, show
 
 Array = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.intp]
+
+LOOKS = 4
+"""Orders of the lines that a task is read in, as they are shown the first."""
 
 RELEVANT = 9  # amounts that are joined
 STEPS = 4
@@ -93,21 +97,60 @@ class _State:
 
 
 def calculations(
-    task: str, lines: Sequence[str], *, yes_no: bool | None = None, network: Encoder | None = None
+    task: str,
+    lines: Sequence[str],
+    *,
+    yes_no: bool | None = None,
+    network: Encoder | None = None,
+    looks: int = LOOKS,
 ) -> Reading:
     """What a task may calculate with the lines that are shown around it.
+
+    In which order they stand means nothing, but it moves what a small network says, and where not all can be shown,
+    which are: so it is the mean over several (as in ``orders``).
 
     Args:
         task, lines: dates, times and numbers in one form (``facts.figures``).
         yes_no: only comparisons, or none of them; None: all.
         network: default: the one that comes with the package.
+        looks: in how many orders.
     """
     network = network or shipped()
-    shown = show(task, lines, network.pieces)
-    if not shown.amounts:
-        return Reading(0.0, ())
-    search = _Search(shown, network)
-    return Reading(search.answered, search.found(yes_no))
+    read: list[Reading] = []
+    for number in range(looks if len(lines) > 1 else 1):
+        order = list(range(len(lines)))
+        if number:
+            random.Random(number).shuffle(order)
+        shown = show(task, [lines[line] for line in order], network.pieces)
+        search = _Search(shown, network) if shown.amounts else None
+        found = search.found(yes_no) if search else ()
+        read.append(Reading(search.answered if search else 0.0, tuple(_in_place(one, order) for one in found)))
+    return mean_of(read)
+
+
+def _in_place(found: Calculation, order: Sequence[int]) -> Calculation:
+    """With the lines counted as they were given."""
+
+    def placed(one: "Amount | float | int") -> "Amount | float | int":
+        return replace(one, line=order[one.line - 1] + 1) if isinstance(one, Amount) and one.line else one
+
+    steps = (Step(placed(step.first), placed(step.second), step.operation) for step in found.steps)
+    return replace(found, steps=tuple(steps))
+
+
+def mean_of(read: Sequence[Reading]) -> Reading:
+    """Of several readings: what comes to the same is one, by the way that is the likeliest in any of them."""
+    answered = sum(one.answered for one in read) / len(read)
+    sums: dict[tuple[int, float], float] = {}
+    best: dict[tuple[int, float], Calculation] = {}
+    for one in read:
+        for found in one.calculations:
+            key = found.kind, round(found.value, 5)
+            sums[key] = sums.get(key, 0.0) + one.answered * found.chance / len(read)
+            if key not in best or found.chance > best[key].chance:
+                best[key] = found
+    ranked = sorted(sums, key=lambda key: -sums[key])
+    return Reading(answered, tuple(replace(best[key], chance=min(1.0, sums[key] / answered)) for key in ranked))
 
 
 class _Search:
