@@ -8,12 +8,12 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
-- ``task_steps_queried.jsonl``: twelve places, with what queries say (``agents/facts/queried.py``);
+- ``task_steps_queried.jsonl``: 35 places, with what queries say (``agents/facts/queried.py``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 Every other batch is told anew (``training/recipes/varying.py``), and beside them stand word problems, our own and
 those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` and
-``task_steps_queried_unseen.jsonl`` measure it, with ten places of which nothing is learnt.
+``task_steps_queried_unseen.jsonl`` measure it, with eleven places of which nothing is learnt.
 """
 
 import argparse
