@@ -2,10 +2,9 @@
 
 Tables: ``schema`` knows their columns, cells and which column holds the keys of which; ``layout`` writes question
 and schema as one row of word pieces (``mentions``: the numbers and dates in it); ``encoder`` is a small BERT in
-numpy; ``scoring`` says of each column and cell what part it has, ``orders`` so for several orders of the tables;
-``decoding`` makes the likeliest queries of that (``query``), ``composing`` writes each as SQL, and ``parser`` takes
-the first that finds something. ``problems`` deduces what a word problem computes, step by step. What is learned is
-remade by ``benchmarks/train_parser.py``.
+numpy; ``scoring`` says of each column and cell what part it has; ``decoding`` makes the likeliest queries of that
+(``query``), ``composing`` writes each as SQL, and ``parser`` takes the first that finds something. ``problems``
+deduces what a word problem computes, step by step. What is learned is remade by ``benchmarks/train_parser.py``.
 
 Tasks over files: ``amounts`` are the numbers, dates and times of a task and of the lines that files say around it,
 ``showing`` writes both as one row, ``operations`` says what two amounts can come to, and ``calculating`` joins them

@@ -106,8 +106,8 @@ def calculations(
 ) -> Reading:
     """What a task may calculate with the lines that are shown around it.
 
-    In which order they stand means nothing, but it moves what a small network says, and where not all can be shown,
-    which are: so it is the mean over several (as in ``orders``).
+    In which order they stand means nothing, but it moves what a small network says: so it is the mean over several
+    (test-time augmentation: Shanmugam et al., "Better Aggregation in Test-Time Augmentation", ICCV 2021).
 
     Args:
         task, lines: dates, times and numbers in one form (``facts.figures``).

@@ -9,9 +9,10 @@ from pathlib import Path
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.decoding import Decoded, queries
 from pointwork.agents.parsing.encoder import Encoder, shipped
-from pointwork.agents.parsing.orders import scored
+from pointwork.agents.parsing.layout import lay_out
 from pointwork.agents.parsing.query import Query
 from pointwork.agents.parsing.schema import Schema, schema_of
+from pointwork.agents.parsing.scoring import scores_of
 from pointwork.agents.readings.asking import KEY_ASKED
 from pointwork.errors import ToolError
 from pointwork.tools.catalog import TableInfo
@@ -95,7 +96,8 @@ def parse(question: str, root: Path, schema: Schema, encoder: Encoder) -> Parsed
 
 
 def _seen(question: str, schema: Schema, encoder: Encoder) -> Seen:
-    layout, scores = scored(question, schema, encoder)
+    layout = lay_out(question, schema, encoder.pieces)
+    scores = scores_of(layout, encoder.see(layout.pieces, layout.marks), encoder.weights)
     return Seen(math.exp(float(scores.answer[1])), tuple(queries(layout, schema, scores)), schema)
 
 
