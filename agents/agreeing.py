@@ -20,7 +20,7 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
-SURE, LIKELY, SECOND, LEAST = 0.7, 0.3, 2, 0.1
+SURE, LIKELY, SECOND, LEAST = 0.7, 0.4, 2, 0.1
 """A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
 texts do not agree; else it counts as so many texts, where it is not less sure than the last."""
 
