@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.asked import asked, misled
+from parser_training.asked import asked, misled, mixed
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
 from parser_training.network import rate
@@ -51,7 +51,6 @@ UNSEEN = ("task_steps_facts_unseen.jsonl", "task_steps_queried_unseen.jsonl")
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 16, 8  # in a step
-MIXED = 0.5  # of the tasks that are told anew, whose lines stand in any order
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
 
@@ -70,14 +69,6 @@ def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list
             if one.steps or not told:
                 found.append(one)
     return found
-
-
-def mixed(row: dict[str, Any], told: int) -> dict[str, Any]:
-    """A task whose lines may stand in any order: it is read in several (``parsing.calculating``)."""
-    draw, lines = random.Random(f"{told} {row['task']}"), str(row["around"]).splitlines()
-    if draw.random() < MIXED:
-        draw.shuffle(lines)
-    return {**row, "around": "\n".join(lines)}
 
 
 def asked_rows(kept: Path) -> list[dict[str, Any]]:

@@ -140,17 +140,18 @@ def _in_place(found: Calculation, order: Sequence[int]) -> Calculation:
 
 def mean_of(read: Sequence[Reading]) -> Reading:
     """Of several readings: what comes to the same is one, by the way that is the likeliest in any of them."""
-    answered = sum(one.answered for one in read) / len(read)
+    whole = sum(one.answered for one in read) or 1.0
     sums: dict[tuple[int, float], float] = {}
     best: dict[tuple[int, float], Calculation] = {}
     for one in read:
-        for found in one.calculations:
-            key = found.kind, round(found.value, 5)
-            sums[key] = sums.get(key, 0.0) + one.answered * found.chance / len(read)
-            if key not in best or found.chance > best[key].chance:
-                best[key] = found
+        for made in one.calculations:
+            key = made.kind, round(made.value, 5)
+            sums[key] = sums.get(key, 0.0) + one.answered * made.chance / whole
+            if key not in best or made.chance > best[key].chance:
+                best[key] = made
     ranked = sorted(sums, key=lambda key: -sums[key])
-    return Reading(answered, tuple(replace(best[key], chance=min(1.0, sums[key] / answered)) for key in ranked))
+    found = tuple(replace(best[key], chance=min(1.0, sums[key])) for key in ranked)
+    return Reading(sum(one.answered for one in read) / len(read), found)
 
 
 class _Search:

@@ -21,6 +21,7 @@ from pointwork.tools import ToolContext
 
 GOES_ON = 0.45  # of the questions with a number or a date
 MISLEADING = 0.6  # of the tasks of which no query is known, that are shown some lines like those of queries
+MIXED = 0.5  # of the tasks that are told anew, whose lines stand in any order
 
 _PER_CENT = (5, 8, 10, 12, 15, 20, 25, 30, 40, 60)
 _NUMBERS = (
@@ -146,3 +147,11 @@ def _false(cells: Sequence[list[str]], draw: random.Random) -> str:
             f"per cent of the rows{where}: {min(count * 2.5, 100):g}",
         )
     )
+
+
+def mixed(row: dict[str, Any], seed: int) -> dict[str, Any]:
+    """A task whose lines may stand in any order: it is read in several (``agents/parsing/calculating``)."""
+    draw, lines = random.Random(f"{seed} {row['task']}"), str(row["around"]).splitlines()
+    if draw.random() < MIXED:
+        draw.shuffle(lines)
+    return {**row, "around": "\n".join(lines)}

@@ -196,3 +196,14 @@ def test_what_goes_on_begins_with_all_that_is_learnt(lessons: Any) -> None:
     fresh, known = lessons["calculator"].Calculator(parser).state_dict()["pos"].numpy(), parser.weights["pos"]
     assert np.array_equal(fresh[: len(known)], known)
     assert np.array_equal(fresh[len(known) :], known[len(known) - len(fresh) :])
+
+
+def test_lines_stand_in_any_order_in_half_of_what_is_told_anew(lessons: Any) -> None:
+    lines = [f"Rules: Rule {number} costs {number} euros." for number in range(9)]
+    row = {"task": "How much is it?", "steps": ["rule 3 = 3"], "around": "\n".join(lines)}
+    told = [lessons["asked"].mixed(row, seed) for seed in range(60)]
+
+    assert all(sorted(one["around"].splitlines()) == lines for one in told)
+    assert all(one["task"] == row["task"] and one["steps"] == row["steps"] for one in told)
+    assert 15 < sum(one["around"] == row["around"] for one in told) < 45
+    assert lessons["asked"].mixed(row, 1) == lessons["asked"].mixed(row, 1)
