@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
-from pointwork.agents.facts.summed import called
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, applied, kind_of
@@ -151,8 +150,6 @@ def _called(fact: Fact, amount: Amount) -> str:
     """What an amount of a line is called: by column and first cell of a row or section, or by what is around it."""
     line, (head, _, rest) = fact.text, fact.text.partition(": ")
     at = amount.start - (len(line) - len(rest))
-    if ";" in rest and at >= 0 and fact.row is None and fact.source.startswith("table:"):
-        return called(line, amount.start)
     if ";" in rest and at >= 0:
         cells = rest.split("; ")
         column = cells[rest.count("; ", 0, at)].replace(amount.written, "").strip() or head
