@@ -24,9 +24,6 @@ SURE, LIKELY, SECOND, LEAST = 0.7, 0.4, 2, 0.1
 """A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
 texts do not agree; else it counts as so many texts, where it is not less sure than the last."""
 
-AGAIN = 0.2
-"""After another plan has failed, a calculation as sure as this is tried."""
-
 KEPT = 0.5
 """No further text is drawn where less of the budget than this share is left: agents may have to be asked."""
 

@@ -1,13 +1,13 @@
 """What models that were trained for a part of planning say of a task: its steps; whether one query answers it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pointwork.agents.agreeing import AGAIN, agreed, answer_of
+from pointwork.agents.agreeing import agreed
 from pointwork.agents.calculated import beside, calculated
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
-from pointwork.agents.facts.gathered import Fact, facts_around
+from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
@@ -75,24 +75,16 @@ class Learned:
             BudgetExceeded: it can not be paid.
         """
         facts = await facts_around(task, self.context) if self.sums or self.figures is not None else []
-        computed = await self._computed(task, most, facts)
+        found: list[Decomposed] = []
+        if self.sums:
+            asked = await queried_around(task, self.context)
+            found = await calculated(task, beside(asked, facts)) if asked or facts else []
+        computed = next((one for one in found if len(one.steps) <= most), None)
+        if computed is not None and computed.steps[-1].found is not None:
+            computed = None  # nothing is calculated: who looks things up knows better what was asked for
         if not facts and computed is None:
             return None
         return await agreed(task, self.figures if facts else None, most, facts, self.left, computed)
-
-    async def computed(self, task: str, most: int) -> Decomposed | None:
-        """What a task may calculate with what the files say, after a plan has failed; None: nothing likely."""
-        facts = await facts_around(task, self.context) if self.sums else []
-        found = await self._computed(task, most, facts)
-        return found if found and found.sure >= AGAIN and await answer_of(task, found) else None
-
-    async def _computed(self, task: str, most: int, facts: Sequence[Fact]) -> Decomposed | None:
-        """What a task most likely calculates with facts and what queries say; None where nothing is calculated."""
-        asked = await queried_around(task, self.context) if self.sums else []
-        found = await calculated(task, beside(asked, facts)) if self.sums and (asked or facts) else []
-        first = next((one for one in found if len(one.steps) <= most), None)
-        # what is only copied, who looks things up knows better: they know what was asked for
-        return first if first is not None and first.steps[-1].found is None else None
 
 
 def learned_of(

@@ -109,8 +109,10 @@ class Planner:
         author = "instant" if len(parts) == 1 else "splitter"
         if self.settings.mode == "auto":
             program = bool(self.whole) and not report and _computes(task, len(parts), sure)
-            learned = self._again(task, failed) if report else self._learned(task, parts, sure, program)
-            if plan := await learned:
+            again = (
+                self._decomposed(task, AGAIN, 0.0, failed) if report else self._learned(task, parts, sure, program)
+            )
+            if plan := await again:
                 return plan
             if program:
                 return Plan((Subtask("s1", task.strip(), self.whole, (), answer_type_of(task)),), "program")
@@ -170,14 +172,6 @@ class Planner:
         if plain or program:
             return None
         return await self._decomposed(task, SPLIT, sure + BETTER)
-
-    async def _again(self, task: str, failed: Failed) -> Plan | None:
-        """After a failure, what the task may calculate with what the files say, else other steps of the model."""
-        found = await self.learned.computed(task, self.settings.max_subtasks) if self.learned else None
-        if found and not {step.text for step in found.steps} & {text for text, _ in failed}:
-            steps, _ = await self._with_capabilities(found.steps)
-            return Plan(tuple(steps), found.author)
-        return await self._decomposed(task, AGAIN, 0.0, failed)
 
     async def _decomposed(self, task: str, least: float, sure: float, failed: Failed = frozenset()) -> Plan | None:
         """The plan of the model that writes steps, if it is likely or its weakest step fits better than ``sure``.

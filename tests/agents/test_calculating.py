@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork import Team
-from pointwork.agents.agreeing import AGAIN, LEAST, LIKELY, MOST, SECOND, SURE, agreed, answer_of
+from pointwork.agents.agreeing import LEAST, LIKELY, MOST, SECOND, SURE, agreed, answer_of
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import Decomposed, calculates
@@ -24,9 +24,8 @@ from pointwork.agents.parsing.calculating import Calculation, Step, calculations
 from pointwork.agents.parsing.operations import COPY, OPERATIONS, applied, kind_of
 from pointwork.agents.parsing.showing import SHOWN, show
 from pointwork.agents.plan import Found, Subtask
-from pointwork.agents.planner import Planner
 from pointwork.models import ChatRequest, Completion, ScriptedClient
-from pointwork.settings import PlannerSettings, Settings
+from pointwork.settings import Settings
 from pointwork.store import Store
 from pointwork.tools import ToolContext
 
@@ -298,37 +297,6 @@ def test_who_looks_things_up_is_not_overruled_by_what_calculates_nothing(
 
     assert read(only) is None
     assert read(_paid(1.0)) == _paid(1.0)
-
-
-def test_after_a_failure_a_less_sure_calculation_is_tried_but_not_what_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "staff.csv").write_text("name,hours a week,pay an hour\nMabel Orme,24,13.50\n")
-
-    async def never(request: ChatRequest) -> Completion:
-        raise AssertionError(request)
-
-    async def fits(text: str) -> dict[str, float]:
-        return {"math": 0.9}
-
-    def again(found: Decomposed, failed: str = "something else", sums: bool = True) -> str:
-        async def said(*_: object) -> list[Decomposed]:
-            return [found]
-
-        monkeypatch.setattr("pointwork.agents.learned.calculated", said)
-        learned = Learned(ToolContext(root=tmp_path), sums=sums)
-        planner = Planner({"math": "calculates"}, fits, never, PlannerSettings(), small=True, learned=learned)
-        planned = planner.plan(WEEK, report="Nothing was found.", failed=frozenset({(failed, "math")}))
-        return asyncio.run(planned).author
-
-    assert LEAST < AGAIN < LIKELY
-    assert again(_paid(AGAIN)) == "calculation"
-    assert again(_paid(AGAIN - 0.01)) != "calculation"
-    assert again(_paid(1.0), failed=_paid(1.0).steps[-1].text) != "calculation"
-    assert again(_paid(1.0), sums=False) != "calculation"
-    assert again(Decomposed(_paid(1.0).steps[:1], 1.0, author="calculation")) != "calculation"
-    bare = replace(_paid(1.0), steps=(Subtask("s1", "24 * 13.50", "", (), "number"),))
-    assert again(bare) != "calculation"
 
 
 def test_what_is_not_calculated_from_files_does_not_count() -> None:
