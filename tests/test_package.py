@@ -31,6 +31,9 @@ def test_a_wheel_installs_pointwork_and_nothing_else(tmp_path: Path) -> None:
             f"{path} is missing"
         )
     assert "pointwork/py.typed" in names
+    data = {name.rpartition("/task_steps_")[2] for name in names if "/task_steps_" in name}
+    assert "facts.jsonl" in data  # of a recipe that anybody can train
+    assert not [name for name in data if name.startswith(("cases", "queried", "sums"))]  # of benchmarks alone
 
     home = tmp_path / "clean"
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
