@@ -20,7 +20,7 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
-SURE, LIKELY, SECOND, LEAST = 0.7, 0.4, 2, 0.1
+SURE, LIKELY, SECOND, LEAST = 0.7, 0.3, 2, 0.1
 """A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
 texts do not agree; else it counts as so many texts, where it is not less sure than the last."""
 
@@ -87,6 +87,8 @@ async def answer_of(task: str, found: Decomposed) -> str:
     read = [step.found for step in found.steps if step.found is not None]
     if len(set(read)) < len(read) and answer in ("0", "1"):
         return ""  # one value less itself, or through itself
+    if answer.startswith("0 "):
+        return ""  # "0 days": nobody asks how long nothing lasts
     if answer_type_of(task) == "yes-no" and answer not in ("yes", "no"):
         return ""  # "will it go in?" is not answered by how long it is
     return in_one_way(answer)

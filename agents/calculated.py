@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.facts.summed import called
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, applied, kind_of
@@ -33,6 +34,7 @@ _MOMENTS = {
     ">=": "is {0} on or after {1}",
     "<=": "is {0} on or before {1}",
 }
+_SUMS = re.compile(r"\d+ rows; ")  # of rows (``facts.summed``)
 _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of it is meant
 
 
@@ -150,6 +152,8 @@ def _called(fact: Fact, amount: Amount) -> str:
     """What an amount of a line is called: by column and first cell of a row or section, or by what is around it."""
     line, (head, _, rest) = fact.text, fact.text.partition(": ")
     at = amount.start - (len(line) - len(rest))
+    if at >= 0 and _SUMS.match(rest):
+        return called(line, amount.start)
     if ";" in rest and at >= 0:
         cells = rest.split("; ")
         column = cells[rest.count("; ", 0, at)].replace(amount.written, "").strip() or head

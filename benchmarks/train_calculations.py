@@ -8,12 +8,14 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
-- ``task_steps_queried.jsonl``: 35 places, with what queries say (``agents/facts/queried.py``);
+- ``task_steps_queried.jsonl`` and ``task_steps_cases.jsonl``: 102 places, with what queries and sums of rows say
+  (``agents/facts/queried.py``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
-Every other batch is told anew (``training/recipes/varying.py``), and beside them stand word problems, our own and
-those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl`` and
-``task_steps_queried_unseen.jsonl`` measure it, with eleven places of which nothing is learnt.
+Five of eight batches are told anew (``training/recipes/varying.py``) in fewer lines, and beside them stand word
+problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_facts_unseen.jsonl``,
+``task_steps_queried_unseen.jsonl`` and ``task_steps_cases_unseen.jsonl`` measure it, with 14 places of which nothing
+is learnt.
 """
 
 import argparse
@@ -29,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.asked import asked, misled, mixed
+from parser_training.asked import asked, fewer, misled, mixed
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
 from parser_training.network import rate
@@ -46,11 +48,12 @@ from pointwork.training.recipes.decomposing import FACTS
 from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
-SUMS, QUERIED = "task_steps_sums.jsonl", "task_steps_queried.jsonl"
-UNSEEN = ("task_steps_facts_unseen.jsonl", "task_steps_queried_unseen.jsonl")
+SUMS, QUERIED = "task_steps_sums.jsonl", ("task_steps_queried.jsonl", "task_steps_cases.jsonl")
+UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in ("facts", "queried", "cases"))
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
-TASKS, PROBLEMS = 16, 8  # in a step
+TASKS, PROBLEMS = 8, 4  # in a step
+SHORT = 230  # word pieces of what is told anew, as in a closer look (``calculating.CLOSER``)
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
 
@@ -65,10 +68,19 @@ def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list
     names, found = names_of(rows) if told else [], list[Calculated]()
     for row in track(rows, f"tasks, telling {told + 1}"):
         with suppress(Other):
-            one = calculated(mixed(varied(row, names, told), told) if told else row, pieces)
+            row = mixed(varied(row, names, told), told) if told else row
+            one = calculated(row, pieces)
+            if told and one.steps and len(one.pieces) > SHORT:
+                one = calculated(fewer(row, _needed(one), pieces, SHORT, told), pieces)
             if one.steps or not told:
                 found.append(one)
     return found
+
+
+def _needed(one: Calculated) -> set[int]:
+    """The lines in which amounts stand that are calculated with, from 0."""
+    amounts = one.shown.amounts
+    return {amounts[place].line - 1 for step in one.steps for place in step[:2] if place < len(amounts)} - {-1}
 
 
 def asked_rows(kept: Path) -> list[dict[str, Any]]:
@@ -81,13 +93,14 @@ def asked_rows(kept: Path) -> list[dict[str, Any]]:
 
 
 def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
-    """Tasks in the order in which batches take turns: half are those with what queries say, half are told anew."""
+    """Tasks in the order in which batches take turns: five of eight have what queries say, five are told anew."""
     facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
-    sorts = (facts, rows_of(QUERIED), asked_rows(kept))
-    plain, queried, questions = (tasks(rows, pieces) for rows in sorts)
+    queries = [row for name in QUERIED for row in rows_of(name)]
+    sorts = (facts, queries, asked_rows(kept))
+    plain, queried = (tasks(rows, pieces) for rows in sorts[:2])
     anew = ([one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts)
     plain_anew, queried_anew, questions_anew = anew
-    return [plain, queried, questions_anew, queried_anew, plain_anew, queried, questions, queried_anew]
+    return [queried, queried_anew, plain_anew, queried, questions_anew, queried_anew, plain, queried_anew]
 
 
 def sums(data: Path, pieces: Pieces) -> list[Calculated]:

@@ -4,6 +4,7 @@ import re
 
 from pointwork.agents.readings.question import Question
 from pointwork.numerals import in_figures
+from pointwork.tools.tables import cell_text
 
 _CLOCK = re.compile(r"\b(?P<hour>\d{1,2})(?:[.:](?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _SECONDS = re.compile(r"\b(\d\d:\d\d):00\b")
@@ -33,3 +34,10 @@ def _clock(match: re.Match[str]) -> str:
     if hour > 12:
         return match[0]
     return f"{hour % 12 + (12 if match['half'].lower() == 'p' else 0):02d}:{match['minute'] or '00'}"
+
+
+def written(value: object) -> str:
+    """A value of a query, numbers to two decimals, as a person would."""
+    if not isinstance(value, float):
+        return cell_text(value)
+    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.4g}"

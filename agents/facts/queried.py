@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pointwork.agents.facts.figures import in_one_form
+from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import Fact, cut, further
 from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
+from pointwork.agents.facts.summed import summed
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.parser import TABLES, Seen, looked
 from pointwork.agents.parsing.query import Query
@@ -55,6 +56,7 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         led = [*every.followed(rows, LED), *every.told_of(names, LED)]
+        lines += [Fact(one.table.evidence, one.text) for one in summed(task, every, likely)]
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
     try:
@@ -74,13 +76,6 @@ def _whole(query: Query, schema: Schema) -> Query:
     if schema.fields[query.shown].kind == "number":
         return replace(query, aggregate="sum")
     return replace(query, aggregate="count", shown=None, form="plain", second=None)
-
-
-def written(value: object) -> str:
-    """A value of a query, numbers to two decimals, as a person would."""
-    if not isinstance(value, float):
-        return cell_text(value)
-    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.4g}"
 
 
 @dataclass(frozen=True)

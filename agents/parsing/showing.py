@@ -9,7 +9,7 @@ from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount, amounts
 from pointwork.agents.parsing.layout import MARKS, Pieces
 from pointwork.text import STOP_WORDS, tokenize
 
-SHOWN, EACH = 448, 72
+SHOWN, EACH = 640, 72
 """Word pieces of all, and of a line; where it is too long, lines that share least with the task are left out."""
 
 _MARK = {kind: MARKS.index(name) for kind, name in ((NUMBER, "number"), (DATE, "date"), (TIME, "time"))}

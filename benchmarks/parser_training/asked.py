@@ -7,7 +7,7 @@ that value is in a line; with a second sentence behind it ("How much is 15 per c
 import asyncio
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ from typing import Any
 import duckdb
 
 from pointwork.agents.calculated import beside
+from pointwork.agents.facts.figures import written
 from pointwork.agents.facts.gathered import facts_around
-from pointwork.agents.facts.queried import queried_around, written
+from pointwork.agents.facts.queried import queried_around
+from pointwork.agents.parsing.layout import Pieces
+from pointwork.agents.parsing.showing import EACH
 from pointwork.tools import ToolContext
 
 GOES_ON = 0.45  # of the questions with a number or a date
@@ -155,3 +158,16 @@ def mixed(row: dict[str, Any], seed: int) -> dict[str, Any]:
     if draw.random() < MIXED:
         draw.shuffle(lines)
     return {**row, "around": "\n".join(lines)}
+
+
+def fewer(row: dict[str, Any], needed: Collection[int], pieces: Pieces, most: int, seed: int) -> dict[str, Any]:
+    """A task with the lines that are needed, and others as far as there is room in so many word pieces."""
+    draw, lines = random.Random(f"{seed} fewer {row['task']}"), str(row["around"]).splitlines()
+    sizes = [min(EACH, len(pieces.placed(line)[0])) + 1 for line in lines]
+    kept = set(needed)
+    room = most - 1 - len(pieces.placed(row["task"])[0]) - sum(sizes[line] for line in kept)
+    for line in draw.sample(range(len(lines)), len(lines)):
+        if line not in kept and sizes[line] <= room:
+            kept.add(line)
+            room -= sizes[line]
+    return {**row, "around": "\n".join(lines[line] for line in sorted(kept))}

@@ -41,8 +41,7 @@ class Calculator(nn.Module):
         for name, tensor in self.state_dict().items():
             if name != "word.weight":
                 known = torch.tensor(np.array(parser.weights[name]))
-                further = len(tensor) - len(known)  # places that it never saw begin as its last ones
-                tensor.copy_(torch.cat([known, known[-further:]]) if further > 0 else known[: len(tensor)])
+                tensor.copy_(_lengthened(known, len(tensor)))
         self.answer = nn.Linear(WIDTH, 1)
         self.u = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
         self.wide, self.cls = nn.Linear(WIDTH, _JOINED), nn.Linear(WIDTH, _JOINED)
@@ -56,7 +55,7 @@ class Calculator(nn.Module):
         for name, tensor in self.state_dict().items() if goes_on is not None else ():
             if name != "word.weight":
                 known = torch.tensor(np.array(goes_on.weights[name]))
-                (tensor[: len(known)] if tensor.ndim else tensor).copy_(known)
+                tensor.copy_(_lengthened(known, len(tensor)) if tensor.ndim else known)
 
     def see(self, rows: Sequence[Calculated]) -> torch.Tensor:
         """The last layer of some tasks: shape (tasks, longest, width)."""
@@ -149,6 +148,13 @@ class Calculator(nn.Module):
         made = self.norm(made)
         logits = self.score(made) + self.mix * (relevance[first] + relevance[second])[:, None, None]
         return made, logits.masked_fill((_KINDS[kinds[first], kinds[second]] < 0)[:, :, None], -1e9).reshape(-1)
+
+
+def _lengthened(known: torch.Tensor, length: int) -> torch.Tensor:
+    """So many rows; places that were never seen begin as the last ones that were."""
+    while (further := length - len(known)) > 0:
+        known = torch.cat([known, known[-further:]])
+    return known[:length]
 
 
 def _choice(logits: torch.Tensor, wanted: int) -> torch.Tensor:

@@ -329,6 +329,17 @@ def test_a_value_less_itself_is_no_answer(second: str, answer: str) -> None:
     assert asyncio.run(answer_of("How many litres are in it?", Decomposed(steps, 1.0))) == answer
 
 
+@pytest.mark.parametrize(("last", "answer"), [("2024-03-12", ""), ("2024-03-13", "1 day")])
+def test_nothing_lasts_no_days(last: str, answer: str) -> None:
+    days = ("2024-03-12", last)  # of two sections of the same minutes: not one value less itself
+    steps = [
+        Subtask(f"s{at}", f"date {at}", "", found=Found(day, "file:a.md:1", f"section {at} of {day}"))
+        for at, day in enumerate(days, 1)
+    ]
+    steps.append(Subtask("s3", "days from {s1} to {s2}", "", ("s1", "s2")))
+    assert asyncio.run(answer_of("How many days does it last?", Decomposed(tuple(steps), 1.0))) == answer
+
+
 def test_below_zero_is_an_amount() -> None:
     assert [one.value for one in amounts_of(["at -20 degrees, A-17, 10-15, (-4) and -1,250.5"])] == [-20, -1250.5]
 

@@ -6,8 +6,10 @@ import pytest
 
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import NUMBER, Amount
-from pointwork.agents.parsing.calculating import Reading, calculations
+from pointwork.agents.parsing.calculating import CLOSER, LOOKS, Reading, calculations
+from pointwork.agents.parsing.layout import Pieces
 from pointwork.agents.parsing.operations import OPERATIONS
+from pointwork.agents.parsing.showing import Shown, show
 
 LINES = (
     "staff: name Mabel Orme; hours a week 24; pay an hour (£) 13.50; started 2019-05-06",
@@ -17,7 +19,7 @@ LINES = (
 
 
 def test_amounts_are_counted_in_the_lines_that_were_given() -> None:
-    read = calculations("What does Mabel Orme earn a week?", LINES)
+    read = calculations("How many hours a week do Mabel Orme and Idris Vaughan work together?", LINES)
     sides = [side for one in read.calculations for step in one.steps for side in (step.first, step.second)]
     found = [side for side in sides if isinstance(side, Amount) and side.line]
 
@@ -46,3 +48,39 @@ def test_the_looks_are_the_same_every_time() -> None:
     once, again = (calculations("What does Mabel Orme earn a week?", LINES) for _ in range(2))
     assert once == again
     assert once != calculations("What does Mabel Orme earn a week?", LINES, looks=1)
+
+
+def test_the_lines_that_are_needed_most_are_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [f"boats: name Heron {n}; berth {n}; length {n}.5; built {1950 + n}; seats {n + 2}" for n in range(20)]
+    seen: list[tuple[tuple[str, ...], Shown]] = []
+
+    def shown(task: str, lines: list[str], pieces: Pieces) -> Shown:
+        seen.append((tuple(lines), show(task, lines, pieces)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(calculating, "show", shown)
+    lines = [*others[:10], *LINES, *others[10:]]
+    read = calculations("What does Mabel Orme earn a week?", lines)
+    whole, closer = seen[: LOOKS // 2], seen[LOOKS // 2 :]
+
+    assert len(closer) == LOOKS
+    assert all(sorted(told) == sorted(lines) for told, _ in whole)
+    assert all(0 < len(told) < len(lines) and LINES[0] in told for told, _ in closer)
+    assert all(len(one.pieces) <= CLOSER for _, one in closer)
+    assert len({told for told, _ in closer}) > 1
+    assert len({frozenset(told) for told, _ in closer}) == 1
+    for step in read.calculations[0].steps:
+        for side in (step.first, step.second):
+            assert not isinstance(side, Amount) or side.written in lines[side.line - 1]
+
+
+def test_what_can_all_be_seen_closely_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def shown(task: str, lines: list[str], pieces: Pieces) -> Shown:
+        looks.append(len(lines))
+        return show(task, lines, pieces)
+
+    monkeypatch.setattr(calculating, "show", shown)
+    calculations("What does Mabel Orme earn a week?", LINES)
+    assert looks == [len(LINES)] * LOOKS

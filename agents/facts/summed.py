@@ -1,0 +1,145 @@
+"""What a table says as a whole, and of its rows about a thing or month that is named: totals, averages, extremes.
+
+A query (``queried.py``) has to be meant to be found; these few lines say what most queries would, so that what is
+needed next stands there, too.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pointwork.agents.facts.figures import written
+from pointwork.agents.facts.rows import Row, Rows
+from pointwork.agents.parsing.telling import spoken
+from pointwork.agents.readings.question import Question
+from pointwork.text import tokenize
+from pointwork.tools.catalog import TableInfo
+
+GROUPS, COLUMNS = 2, 2
+"""Lines about things and months that are named, beside that of the table as a whole; columns of numbers in each."""
+
+_HALF = 0.5  # of a name's words, from which on a task names it
+_COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
+_IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A line.
+
+    Attributes:
+        table: that it is about.
+        text: which rows, and what they come to.
+    """
+
+    table: TableInfo
+    text: str
+
+
+def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Summed]:
+    """What the likeliest table says as a whole, then what those rows say that are about something that is named.
+
+    Args:
+        task: the user's words.
+        every: the rows of the folder's tables.
+        likely: those that the task may speak of, the likeliest first.
+    """
+    asked = frozenset(tokenize(task))
+    found = [
+        Summed(table, f"{table.name} in all: {_said(rows, asked)}")
+        for table in likely[:1]
+        if len(rows := [row for row in every.rows if row.table is table]) > 1
+    ]
+    groups = [*_named(asked, every), *_months(task, every, likely)]
+    once: dict[tuple[int, ...], _Group] = {}
+    for group in sorted(groups, key=lambda group: (-group.share, len(group.rows))):
+        once.setdefault(tuple(map(id, group.rows)), group)
+    for group in list(once.values())[:GROUPS]:
+        table = group.rows[0].table
+        found.append(Summed(table, f"{table.name} where {group.which}: {_said(group.rows, asked)}"))
+    return found
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows of a table that have something in common, how it is said, and how much of it the task names."""
+
+    rows: Sequence[Row]
+    which: str
+    share: float
+
+
+def _named(asked: frozenset[str], every: Rows) -> Iterator[_Group]:
+    """Rows with a text that is named, and those that refer to the one row with a text that is named."""
+    rows: dict[tuple[str, str, str], list[Row]] = {}
+    shares: dict[tuple[str, str, str], float] = {}
+    for row in (row for row in every.rows if row.words & asked):
+        for column, cell, words in zip(row.table.own, row.cells, row.spoken, strict=True):
+            share = len(words & asked) / len(words) if words and column.kind in ("text", "other") else 0.0
+            if share >= _HALF:
+                key = (row.table.name, column.name, cell)
+                rows.setdefault(key, []).append(row)
+                shares[key] = share
+    for (_, column, cell), held in rows.items():
+        share = shares[_, column, cell]
+        if len(held) > 1:
+            yield _Group(held, f"{spoken(column)} is {cell}", share)
+        else:
+            yield from _referring(held[0], cell, share, every)
+
+
+def _referring(row: Row, named: str, share: float, every: Rows) -> Iterator[_Group]:
+    """Rows of other tables that hold what only this row of its table is called by."""
+    for column, cell in zip(row.table.own, row.cells, strict=True):
+        if column.kind != "text" or column.distinct != row.table.rows or cell == named or len(cell) < 2:
+            continue
+        there = [one for one in every.holding.get(cell, ()) if one.table is not row.table]
+        for table in dict.fromkeys(one.table.name for one in there):
+            held = [one for one in there if one.table.name == table]
+            key = held[0].table.own[held[0].cells.index(cell)].name
+            if len(held) > 1:
+                yield _Group(held, f"{spoken(key)} is {cell} ({named})", share)
+
+
+def _months(task: str, every: Rows, likely: Sequence[TableInfo]) -> Iterator[_Group]:
+    """Rows of the likeliest table of a month that is named."""
+    months = [(one.year, one.month) for one in Question(task).dates if one.month and not one.day]
+    for table in likely[:1]:
+        at = next((i for i, column in enumerate(table.own) if column.kind == "date"), None)
+        rows = [row for row in every.rows if row.table is table and at is not None and row.cells[at]]
+        for year, month in dict.fromkeys(months):
+            said = f"{year or ''}-{month:02}-"
+            held = [row for row in rows if at is not None and said in row.cells[at][:8]]
+            if len(held) > 1 and at is not None:
+                yield _Group(held, f"{spoken(table.own[at].name)} is in {held[0].cells[at][:7]}", 1.0)
+
+
+def called(line: str, start: int) -> str:
+    """What the amount is called that begins at that place of a line: "total hours of trips where boat is Heron"."""
+    head, _, rest = line.partition(": ")
+    begins = line.rfind("; ", 0, start) + 2 if "; " in line[:start] else len(line) - len(rest)
+    column = _COLUMN.match(line, begins)
+    what = line[:start].split()[-1]
+    return f"{what} {column['name']} of {head}" if column and column.end() <= start else f"number of rows of {head}"
+
+
+def _said(rows: Sequence[Row], asked: frozenset[str]) -> str:
+    """How many rows there are, and of the columns that the task speaks of what they come to."""
+    table = rows[0].table
+    columns = list(enumerate(table.own))
+    numbers = [i for i, column in columns if column.kind == "number" and not _IDENTIFIES.search(column.name)]
+    numbers.sort(key=lambda i: (-len(asked & set(tokenize(table.own[i].name))), i))
+    parts = [f"{len(rows)} rows"]
+    for i in numbers[:COLUMNS]:
+        values = [float(row.cells[i]) for row in rows if row.cells[i]]
+        if values:
+            said = {"total": math.fsum(values), "average": math.fsum(values) / len(values)}
+            said |= {"highest": max(values), "lowest": min(values)}
+            told = ", ".join(f"{what} {written(value)}" for what, value in said.items())
+            parts.append(f"{spoken(table.own[i].name)} {told}")
+    for i in [i for i, column in columns if column.kind == "date"][:1]:
+        days = sorted(row.cells[i] for row in rows if row.cells[i])
+        if days and days[0] != days[-1]:
+            parts.append(f"{spoken(table.own[i].name)} first {days[0]}, last {days[-1]}")
+    return "; ".join(parts)

@@ -1,0 +1,85 @@
+"""What a table says as a whole and of what is named: sums that are true, each once, named as a person would."""
+
+from pathlib import Path
+
+import pytest
+
+from pointwork.agents.facts.rows import rows_of
+from pointwork.agents.facts.summed import COLUMNS, GROUPS, called, summed
+from pointwork.agents.tabling import ranked
+from pointwork.tools.catalog import catalog
+
+TRIPS = """trip,day,boat,hours,takings
+T1,2024-05-01,B1,2,202.4
+T2,2024-05-02,B2,1.5,73.6
+T3,2024-06-02,B1,3,90.5
+T4,2024-06-03,B1,,223.56
+T5,2024-06-04,B2,2,
+"""
+BOATS = "boat,name,berth\nB1,Heron,4\nB2,Marten,7\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "trips.csv").write_text(TRIPS)
+    (tmp_path / "boats.csv").write_text(BOATS)
+    return tmp_path
+
+
+def lines(task: str, root: Path) -> list[str]:
+    tables = catalog(root)
+    return [one.text for one in summed(task, rows_of(root, tables), [table for _, table in ranked(task, tables)])]
+
+
+def test_the_table_as_a_whole_comes_first_and_empty_cells_count_nothing(root: Path) -> None:
+    first = lines("What did all trips bring in takings?", root)[0]
+    assert first == (
+        "trips in all: 5 rows; takings total 590.06, average 147.51, highest 223.56, lowest 73.6; "
+        "hours total 8.5, average 2.12, highest 3, lowest 1.5; day first 2024-05-01, last 2024-06-04"
+    )
+
+
+def test_rows_that_refer_to_what_is_named_are_summed(root: Path) -> None:
+    found = lines("How many hours was the Heron out on her trips?", root)
+    (heron,) = [line for line in found if "B1" in line]
+    assert heron.startswith("trips where boat is B1 (Heron): 3 rows; hours total 5, average 2.5")
+    assert not any("B2" in line for line in found)
+
+
+def test_a_month_that_is_named_is_summed(root: Path) -> None:
+    assert any(line.startswith("trips where day is in 2024-06: 3 rows") for line in lines("Trips in June?", root))
+    assert not any(" is in " in line for line in lines("Trips in July?", root))
+    assert not any(" is in " in line for line in lines("Trips of 2 June 2024?", root))
+
+
+def test_the_same_rows_are_told_once_and_only_so_many(tmp_path: Path) -> None:
+    cells = "\n".join(f"{i},red round plate,Delft red round plate,{i},{i},{i}" for i in range(4))
+    (tmp_path / "plates.csv").write_text(f"number,sort,name,width,height,depth\n{cells}\n9,blue bowl,x,7,7,7\n")
+    found = lines("How wide are the red round plates?", tmp_path)
+    assert len(found) == 2  # the whole, and once those rows
+    assert found[0].count(" total ") == COLUMNS
+    assert len(lines("red round plate, Delft, blue bowl, June", tmp_path)) <= 1 + GROUPS
+
+
+def test_a_table_of_one_row_and_no_table_sum_nothing(tmp_path: Path) -> None:
+    assert lines("total", tmp_path) == []
+    (tmp_path / "one.csv").write_text("name,width\nAda,3\n")
+    assert lines("total width of Ada", tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("amount", "name"),
+    [
+        ("12", "number of rows of trips where boat is Heron"),
+        ("26.35", "total hours out of trips where boat is Heron"),
+        ("2.2", "average hours out of trips where boat is Heron"),
+        ("2024-05-02", "first day of trips where boat is Heron"),
+        ("2024-05-30", "last day of trips where boat is Heron"),
+    ],
+)
+def test_amounts_have_names(amount: str, name: str) -> None:
+    line = (
+        "trips where boat is Heron: 12 rows; hours out total 26.35, average 2.2, highest 4, lowest 1; "
+        "day first 2024-05-02, last 2024-05-30"
+    )
+    assert called(line, line.index(amount)) == name
