@@ -163,7 +163,7 @@ class _Reader:
         return _Look(Reading(search.answered, found), needed)
 
     def needed(self, looks: Sequence[_Look]) -> list[int]:
-        """The lines that are needed most, as many as have room in a closer look; in the order they were given in."""
+        """The lines that are needed most, as many as a closer look has room for, in the order they are given in."""
         weights: dict[int, list[float]] = {}
         for look in looks:
             for line, weight in look.needed.items():

@@ -210,3 +210,15 @@ def test_lines_stand_in_any_order_in_half_of_what_is_told_anew(lessons: Any) -> 
     assert all(one["task"] == row["task"] and one["steps"] == row["steps"] for one in told)
     assert 15 < sum(one["around"] == row["around"] for one in told) < 45
     assert lessons["asked"].mixed(row, 1) == lessons["asked"].mixed(row, 1)
+
+
+def test_in_fewer_lines_what_is_needed_stays_and_others_fill_the_room(lessons: Any) -> None:
+    lines = [f"stock: tin {number}; price {number}.50; shelf {number}" for number in range(30)]
+    row, pieces = {"task": "What do both tins cost?", "around": "\n".join(lines)}, encoder.shipped().pieces
+    fewer = lessons["asked"].fewer
+    told = [fewer(row, {28, 3}, pieces, 120, seed)["around"].splitlines() for seed in range(20)]
+    assert all(lines[3] in one and lines[28] in one for one in told)
+    assert all(2 < len(one) < 12 and one == [line for line in lines if line in one] for one in told)
+    assert len({tuple(one) for one in told}) > 10
+    assert fewer(row, {28, 3}, pieces, 2, 0)["around"].splitlines() == [lines[3], lines[28]]
+    assert fewer(row, set[int](), pieces, 10_000, 0) == row
