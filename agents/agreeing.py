@@ -20,9 +20,10 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
-SURE, LIKELY, SECOND, LEAST = 0.7, 0.3, 2, 0.1
+SURE, LIKELY, DOUBTED, LEAST, SECOND = 0.7, 0.3, 0.2, 0.1, 2
 """A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
-texts do not agree; else it counts as so many texts, where it is not less sure than the last."""
+texts do not agree, as sure as the third where only a worse plan is left; else it counts as so many texts as the last
+says, where it is not less sure than the fourth."""
 
 KEPT = 0.5
 """No further text is drawn where less of the budget than this share is left: agents may have to be asked."""
@@ -55,7 +56,7 @@ async def agreed(
     sums = await answer_of(task, computed) if computed and computed.sure >= LEAST else ""
     if computed and sums and computed.sure >= SURE:
         return computed
-    likely = computed if computed and sums and computed.sure >= LIKELY else None
+    likely = computed if computed and sums and computed.sure >= DOUBTED else None
     if chat is None:
         return likely
     found: dict[str, list[Decomposed]] = {}
@@ -79,6 +80,11 @@ async def agreed(
         return likely
     agreeing, readings = len(found[answer]) + (answer == sums), written + bool(sums)
     return replace(max(found[answer], key=lambda one: one.sure), sure=agreeing / readings)
+
+
+def doubted(found: Decomposed) -> bool:
+    """Whether it is a calculation that is only better than the plan of somebody who is less sure."""
+    return found.author == "calculation" and found.sure < LIKELY
 
 
 async def answer_of(task: str, found: Decomposed) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pointwork.agents import examples
-from pointwork.agents.decomposer import covered, in_other_units
+from pointwork.agents.agreeing import doubted
+from pointwork.agents.decomposer import Decomposed, covered, in_other_units
 from pointwork.agents.learned import Learned
 from pointwork.agents.plan import REFERENCE, Author, Plan, Subtask, plan_schema, read_plan
 from pointwork.agents.prompts import Worked, plan_prompt
@@ -166,12 +167,19 @@ class Planner:
             return None
         found = await self.learned.read(task, self.settings.max_subtasks)
         # what is only looked up, one agent that fits the whole knows better
-        if found and not (len(parts) == 1 and sure >= OUTRIGHT and all(step.found for step in found.steps)):
-            steps, _ = await self._with_capabilities(found.steps)
-            return Plan(tuple(steps), found.author if len(steps) > 1 else "instant")
+        if found and len(parts) == 1 and sure >= OUTRIGHT and all(step.found for step in found.steps):
+            found = None
+        if found and not doubted(found):
+            return await self._found(found)
         if plain or program:
             return None
-        return await self._decomposed(task, SPLIT, sure + BETTER)
+        plan = await self._decomposed(task, SPLIT, sure + BETTER)
+        better = found and len(parts) == 1 and (plan is not None or sure < OUTRIGHT)
+        return await self._found(found) if found and better else plan
+
+    async def _found(self, found: Decomposed) -> Plan:
+        steps, _ = await self._with_capabilities(found.steps)
+        return Plan(tuple(steps), found.author if len(steps) > 1 else "instant")
 
     async def _decomposed(self, task: str, least: float, sure: float, failed: Failed = frozenset()) -> Plan | None:
         """The plan of the model that writes steps, if it is likely or its weakest step fits better than ``sure``.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork import Team
-from pointwork.agents.agreeing import LEAST, LIKELY, MOST, SECOND, SURE, agreed, answer_of
+from pointwork.agents.agreeing import DOUBTED, LEAST, MOST, SECOND, SURE, agreed, answer_of
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import Decomposed, calculates
@@ -242,17 +242,17 @@ def _agreed(texts: Sequence[str], computed: Decomposed | None) -> tuple[Decompos
 def test_a_sure_calculation_is_taken_without_a_text() -> None:
     assert _agreed([PAID], _paid(SURE)) == (_paid(SURE), 0)
     assert _agreed([], _paid(SURE)) == (_paid(SURE), 0)
-    assert _agreed([], _paid(LIKELY)) == (_paid(LIKELY), 0)  # nobody can be asked
-    assert _agreed([], _paid(LIKELY - 0.01)) == (None, 0)
+    assert _agreed([], _paid(DOUBTED)) == (_paid(DOUBTED), 0)  # nobody can be asked
+    assert _agreed([], _paid(DOUBTED - 0.01)) == (None, 0)
     assert _agreed([], None) == (None, 0)
 
 
 def test_a_likely_calculation_is_taken_where_the_texts_do_not_agree() -> None:
     apart = [PAID.replace("{s1} * {s2}", f"{{s1}} {sign} {{s2}}") for sign in ("+", "-", "/")]
-    found, texts = _agreed(apart, _paid(LIKELY))
-    assert found == _paid(LIKELY)
+    found, texts = _agreed(apart, _paid(DOUBTED))
+    assert found == _paid(DOUBTED)
     assert texts > 1
-    assert _agreed(apart, _paid(LIKELY - 0.01))[0] is None
+    assert _agreed(apart, _paid(DOUBTED - 0.01))[0] is None
 
 
 def test_one_text_that_comes_to_the_same_is_enough_for_an_unsure_one() -> None:
