@@ -21,9 +21,9 @@ DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
 SURE, LIKELY, DOUBTED, LEAST, SECOND = 0.7, 0.3, 0.2, 0.1, 2
-"""A calculation (``calculated``) as sure as the first is taken without a text, one as sure as the second where the
-texts do not agree, as sure as the third where only a worse plan is left; else it counts as so many texts as the last
-says, where it is not less sure than the fourth."""
+"""A calculation (``calculated``) as sure as the first is taken without a text, as sure as the second where texts do
+not agree, as sure as the third where only a worse plan is left; else it counts as so many texts as the last says,
+where it is not less sure than the fourth."""
 
 KEPT = 0.5
 """No further text is drawn where less of the budget than this share is left: agents may have to be asked."""
