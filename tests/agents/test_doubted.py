@@ -27,7 +27,7 @@ class Known(Learned):
     calculation: Decomposed | None = None
     others: tuple[Decomposed, ...] = ()
 
-    async def queried(self, text: str) -> float:
+    async def queried(self, task: str) -> float:
         return 0.0
 
     async def read(self, task: str, most: int) -> Decomposed | None:
