@@ -34,7 +34,6 @@ _MOMENTS = {
     ">=": "is {0} on or after {1}",
     "<=": "is {0} on or before {1}",
 }
-_SUMS = re.compile(r"\d+ rows; ")  # of rows (``facts.summed``)
 _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of it is meant
 
 
@@ -152,8 +151,8 @@ def _called(fact: Fact, amount: Amount) -> str:
     """What an amount of a line is called: by column and first cell of a row or section, or by what is around it."""
     line, (head, _, rest) = fact.text, fact.text.partition(": ")
     at = amount.start - (len(line) - len(rest))
-    if at >= 0 and _SUMS.match(rest):
-        return called(line, amount.start)
+    if name := called(line, amount.start):
+        return name
     if ";" in rest and at >= 0:
         cells = rest.split("; ")
         column = cells[rest.count("; ", 0, at)].replace(amount.written, "").strip() or head

@@ -173,9 +173,9 @@ class Planner:
             return await self._found(found)
         if plain or program:
             return None
-        plan = await self._decomposed(task, SPLIT, sure + BETTER)
-        better = found and len(parts) == 1 and (plan is not None or sure < OUTRIGHT)
-        return await self._found(found) if found and better else plan
+        if found and len(parts) == 1 and sure < OUTRIGHT:  # whoever else plans it is less sure
+            return await self._found(found)
+        return await self._decomposed(task, SPLIT, sure + BETTER)
 
     async def _found(self, found: Decomposed) -> Plan:
         steps, _ = await self._with_capabilities(found.steps)

@@ -56,7 +56,7 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         led = [*every.followed(rows, LED), *every.told_of(names, LED)]
-        lines += [Fact(one.table.evidence, one.text) for one in summed(task, every, likely)]
+        lines += summed(task, every, likely)
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
     try:

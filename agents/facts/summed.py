@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.facts.figures import written
+from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings.question import Question
@@ -20,24 +21,12 @@ GROUPS, COLUMNS = 2, 2
 """Lines about things and months that are named, beside that of the table as a whole; columns of numbers in each."""
 
 _HALF = 0.5  # of a name's words, from which on a task names it
+_SUMS = re.compile(r"\d+ rows; ")
 _COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
 _IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Summed:
-    """A line.
-
-    Attributes:
-        table: that it is about.
-        text: which rows, and what they come to.
-    """
-
-    table: TableInfo
-    text: str
-
-
-def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Summed]:
+def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Fact]:
     """What the likeliest table says as a whole, then what those rows say that are about something that is named.
 
     Args:
@@ -47,7 +36,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Summed]:
     """
     asked = frozenset(tokenize(task))
     found = [
-        Summed(table, f"{table.name} in all: {_said(rows, asked)}")
+        Fact(table.evidence, f"{table.name} in all: {_said(rows, asked)}")
         for table in likely[:1]
         if len(rows := [row for row in every.rows if row.table is table]) > 1
     ]
@@ -57,7 +46,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Summed]:
         once.setdefault(tuple(map(id, group.rows)), group)
     for group in list(once.values())[:GROUPS]:
         table = group.rows[0].table
-        found.append(Summed(table, f"{table.name} where {group.which}: {_said(group.rows, asked)}"))
+        found.append(Fact(table.evidence, f"{table.name} where {group.which}: {_said(group.rows, asked)}"))
     return found
 
 
@@ -116,8 +105,13 @@ def _months(task: str, every: Rows, likely: Sequence[TableInfo]) -> Iterator[_Gr
 
 
 def called(line: str, start: int) -> str:
-    """What the amount is called that begins at that place of a line: "total hours of trips where boat is Heron"."""
+    """What an amount at that place of a line is called: "total hours of trips where boat is Heron".
+
+    Empty where the line is none of sums, or where the amount says which rows they are of.
+    """
     head, _, rest = line.partition(": ")
+    if start < len(line) - len(rest) or not _SUMS.match(rest):
+        return ""
     begins = line.rfind("; ", 0, start) + 2 if "; " in line[:start] else len(line) - len(rest)
     column = _COLUMN.match(line, begins)
     what = line[:start].split()[-1]

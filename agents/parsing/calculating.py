@@ -20,7 +20,7 @@ from pointwork.agents.parsing import encoder
 from pointwork.agents.parsing.amounts import NUMBER, TRUTH, Amount
 from pointwork.agents.parsing.encoder import Encoder, gelu
 from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS, applied, kind_of
-from pointwork.agents.parsing.showing import EACH, Shown, show
+from pointwork.agents.parsing.showing import Shown, show, size_of
 
 Array = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.intp]
@@ -171,7 +171,7 @@ class _Reader:
         pieces, kept = self.network.pieces, list[int]()
         room = CLOSER - 1 - len(pieces.placed(self.task)[0])
         for line in sorted(weights, key=lambda line: -sum(weights[line]) / len(weights[line])):
-            size = min(EACH, len(pieces.placed(self.lines[line])[0])) + 1
+            size = size_of(self.lines[line], pieces)
             if size <= room:
                 kept.append(line)
                 room -= size

@@ -67,6 +67,11 @@ def show(task: str, lines: Sequence[str], pieces: Pieces) -> Shown:
     return Shown(tuple(ids), tuple(marks), tuple(seen), tuple(places))
 
 
+def size_of(line: str, pieces: Pieces) -> int:
+    """Word pieces that a line takes, with what parts it from the next."""
+    return min(EACH, len(pieces.placed(line)[0])) + 1
+
+
 def _shorten(kept: dict[int, tuple[list[int], list[tuple[int, int]]]], fits: Mapping[int, int]) -> None:
     """Leave out what shares least with the task, of equals the last, until all can be shown."""
     while 1 + sum(min(EACH, len(ids)) + 1 for ids, _ in kept.values()) > SHOWN and len(kept) > 2:

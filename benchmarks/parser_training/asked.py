@@ -19,7 +19,7 @@ from pointwork.agents.facts.figures import written
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.parsing.layout import Pieces
-from pointwork.agents.parsing.showing import EACH
+from pointwork.agents.parsing.showing import size_of
 from pointwork.tools import ToolContext
 
 GOES_ON = 0.45  # of the questions with a number or a date
@@ -163,7 +163,7 @@ def mixed(row: dict[str, Any], seed: int) -> dict[str, Any]:
 def fewer(row: dict[str, Any], needed: Collection[int], pieces: Pieces, most: int, seed: int) -> dict[str, Any]:
     """A task with the lines that are needed, and others as far as there is room in so many word pieces."""
     draw, lines = random.Random(f"{seed} fewer {row['task']}"), str(row["around"]).splitlines()
-    sizes = [min(EACH, len(pieces.placed(line)[0])) + 1 for line in lines]
+    sizes = [size_of(line, pieces) for line in lines]
     kept = set(needed)
     room = most - 1 - len(pieces.placed(row["task"])[0]) - sum(sizes[line] for line in kept)
     for line in draw.sample(range(len(lines)), len(lines)):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ class Known(Learned):
 
     calculation: Decomposed | None = None
     others: tuple[Decomposed, ...] = ()
+    asked: list[str] = field(default_factory=list[str])
 
     async def queried(self, task: str) -> float:
         return 0.0
@@ -34,6 +35,7 @@ class Known(Learned):
         return self.calculation
 
     async def decomposed(self, task: str, most: int) -> list[Decomposed]:
+        self.asked.append(task)
         return list(self.others)
 
 
@@ -80,8 +82,9 @@ def known(tmp_path: Path) -> Known:
 def test_before_steps_that_a_model_wrote(tmp_path: Path, known: Known) -> None:
     written = replace(known, others=(WRITTEN,))
     assert last(plan(tmp_path, TASK, written, 0.45)) == ("decomposer", "{s1} + 3")
-    both = replace(written, calculation=CALCULATED)
+    both = replace(written, calculation=CALCULATED, asked=[])
     assert last(plan(tmp_path, TASK, both, 0.45)) == ("calculation", "{s1} * 3")
+    assert both.asked == []  # nothing is paid for that is not taken
 
 
 def test_before_one_agent_that_does_not_fit_well(tmp_path: Path, known: Known) -> None:

@@ -46,6 +46,13 @@ def test_a_total_of_what_a_task_names_is_there_with_its_source(root: Path) -> No
     assert Fact("table:trips.csv", "trips: total takings where route is Island: 499.56") in found
 
 
+def test_what_rows_come_to_is_there_whatever_is_asked(root: Path) -> None:
+    found = facts("What were all those trips of ours like?", root)
+    (whole,) = [fact for fact in found if fact.text.startswith("trips in all: ")]
+    assert whole.source == "table:trips.csv"
+    assert "takings total " in whole.text
+
+
 def test_the_row_with_the_most_is_shown_whole_and_what_it_leads_to(root: Path) -> None:
     found = facts("Which boat made the trip with the most passengers, and how many seats does it have?", root)
     best = next(fact for fact in found if fact.row is not None and "T4" in fact.text)

@@ -1,11 +1,16 @@
 """What a table says as a whole and of what is named: sums that are true, each once, named as a person would."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from pointwork.agents import calculated as plans
+from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.facts.rows import rows_of
 from pointwork.agents.facts.summed import COLUMNS, GROUPS, called, summed
+from pointwork.agents.parsing.amounts import NUMBER, amounts_of
+from pointwork.agents.parsing.calculating import Calculation, Reading, Step
 from pointwork.agents.tabling import ranked
 from pointwork.tools.catalog import catalog
 
@@ -83,3 +88,18 @@ def test_amounts_have_names(amount: str, name: str) -> None:
         "day first 2024-05-02, last 2024-05-30"
     )
     assert called(line, line.index(amount)) == name
+
+
+def test_a_step_says_which_sum_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "trips where day is in 2024-05: 12 rows; hours out total 26.35, average 2.2, highest 4, lowest 1"
+    amount = next(one for one in amounts_of(["Twice that?", line]) if one.written == "26.35")
+    read = Reading(1.0, (Calculation(0.9, 52.7, NUMBER, (Step(amount, 2.0, "*"),)),))
+    monkeypatch.setattr(plans, "calculations", lambda *_args, **_more: read)
+    (one,) = asyncio.run(plans.calculated("Twice that?", [Fact("table:trips.csv", line)]))
+    assert one.steps[0].text == "total hours out of trips where day is in 2024-05"
+
+
+def test_other_lines_and_what_says_which_rows_have_no_name_of_a_sum() -> None:
+    assert called("trips: hours total 26.35, average 2", 19) == ""
+    line = "trips where day is 12 rows long: 12 rows; hours total 26.35, average 2"
+    assert called(line, line.index("12")) == ""
