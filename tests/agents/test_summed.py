@@ -94,7 +94,11 @@ def test_a_step_says_which_sum_it_takes(monkeypatch: pytest.MonkeyPatch) -> None
     line = "trips where day is in 2024-05: 12 rows; hours out total 26.35, average 2.2, highest 4, lowest 1"
     amount = next(one for one in amounts_of(["Twice that?", line]) if one.written == "26.35")
     read = Reading(1.0, (Calculation(0.9, 52.7, NUMBER, (Step(amount, 2.0, "*"),)),))
-    monkeypatch.setattr(plans, "calculations", lambda *_args, **_more: read)
+
+    def reads(task: str, lines: list[str], *, yes_no: bool) -> Reading:
+        return read
+
+    monkeypatch.setattr(plans, "calculations", reads)
     (one,) = asyncio.run(plans.calculated("Twice that?", [Fact("table:trips.csv", line)]))
     assert one.steps[0].text == "total hours out of trips where day is in 2024-05"
 
