@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
+from pointwork.agents.parsing.amounts import minutes_of
 from pointwork.agents.readings import spans
 from pointwork.agents.readings.wanting import wanted
 from pointwork.numerals import in_figures
@@ -19,6 +20,8 @@ _COMMON.update({"10000", "1000000", "0.5", "0.25", "0.1", "0.01", "0.001"})
 GROUNDED = 0.6
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+
+_CLOCK = re.compile(r"(?<![\w.:-])\d{1,2}:\d\d(?![:\w])")
 
 # A number of a program: not a part of a name.
 _LITERAL = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -119,21 +122,23 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     """
     # what a tool computed holds the call's own numbers, so it vouches for none
     seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
-    asked = _numbers(question) | _spelled(question)
-    known = _numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
+    sums = {tool for tool, _, error in attempt.calls if error is None} == {"calculate"}
+    numbers = _numbers_of_a_sum if sums else _numbers
+    asked = numbers(question) | _spelled(question)
+    known = numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
     known |= _shares(known)
     worked = [arguments for _, arguments, error in attempt.calls if error is None]
-    used = _numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
+    used = numbers(" ".join(str(value) for arguments in worked for value in arguments.values()))
     given = {_plain(value) for arguments in worked for value in arguments.values()}
     if attempt.computed and _plain(attempt.text) in given:
         return Check("arguments", False, f"the call gave back what it was given, {attempt.text.strip()[:40]!r}")
     # a program has numbers of its own; its other arguments must be grounded like those of any call
     plain = [{k: v for k, v in arguments.items() if k not in _PROGRAM} for arguments in worked]
-    strange = _numbers(" ".join(str(value) for arguments in plain for value in arguments.values())) - known
+    strange = numbers(" ".join(str(value) for arguments in plain for value in arguments.values())) - known
     if strange:
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
     handed = [text for source, text in facts if source.startswith("answer:") and text.strip() in question]
-    left = [text for text in handed if (its := _numbers(text)) and not (_shares(its) | its) & used]
+    left = [text for text in handed if (its := numbers(text)) and not (_shares(its) | its) & used]
     if left and _reckoned(attempt):
         return Check("arguments", False, f"the call leaves out {left[0].strip()[:40]!r}, an earlier step's answer")
     taken = {number for number in asked if (_shares({number}) | {number}) & used}
@@ -188,6 +193,11 @@ def _numbers(text: str) -> set[str]:
         plain = number.replace(",", "").lstrip("-")
         found.add(plain.rstrip("0").rstrip(".") if "." in plain else plain)
     return found
+
+
+def _numbers_of_a_sum(text: str) -> set[str]:
+    """Numbers that can be added and multiplied: 17:30 is 17.5 hours, and neither 17 nor 30 of anything."""
+    return _numbers(_CLOCK.sub(lambda clock: f"{minutes_of(clock[0]) / 60:.6g}", text))
 
 
 _SPELLED = {word: str(number) for word, number in NUMBER_WORDS.items()} | {

@@ -52,6 +52,25 @@ def test_a_time_of_day_is_no_date_and_a_number_neither(text: str, question: str,
     assert (failed(Attempt(text), question, kind) == []) is passes
 
 
+@pytest.mark.parametrize(
+    ("expression", "passes"),
+    [("45+17", False), ("45*30", False), ("(17.5-14)*45", True), ("(17-14)*45", False), ("45*3.5", False)],
+)
+def test_the_hour_of_a_clock_time_is_no_number_of_a_sum(expression: str, passes: bool) -> None:
+    made = Attempt(
+        "7", [("tool:calculate", f"{expression} = 7")], [("calculate", {"expression": expression}, None)], True
+    )
+    question = "A hall costs 45 euros an hour and we need it from 14:00 to 17:30. What is that in all?"
+    assert ("arguments" not in failed(made, question)) is passes
+
+
+def test_a_sum_of_full_hours_takes_them_as_they_are() -> None:
+    made = Attempt(
+        "15", [("tool:calculate", "(17-14)*5 = 15")], [("calculate", {"expression": "(17-14)*5"}, None)], True
+    )
+    assert failed(made, "It costs 5 euros an hour from 14:00 to 17:00. What is that?") == []
+
+
 def test_numbers_in_a_call_come_from_the_question() -> None:
     right = Attempt(
         "29", [("tool:calculate", "3*12-7 = 29")], [("calculate", {"expression": "3*12-7"}, None)], True
