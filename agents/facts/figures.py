@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.question import Question, year_of
 from pointwork.numerals import in_figures
 from pointwork.tools.tables import cell_text
 
@@ -20,10 +20,14 @@ _MARK = "\x00"
 
 
 def in_one_form(text: str) -> str:
-    """A text with its dates as ``2026-08-29``, its times as ``17:45`` and its numbers in figures."""
-    for date in sorted(Question(text).dates, key=lambda date: -date.start):
-        if date.year and date.month and date.day:
-            text = text[: date.start] + date.value() + text[date.end :]
+    """A text with its dates as ``2026-08-29``, its times as ``17:45`` and its numbers in figures.
+
+    A day that is said without a year has that of the other dates: "Minutes, 18 June 2026: We meet on 17 September."
+    """
+    found = [date for date in Question(text).dates if date.month and date.day]
+    for date in sorted(found, key=lambda date: -date.start):
+        if written := date.value(year_of(date, found)):
+            text = text[: date.start] + written + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
     text = _BELOW.sub("-", text)
     return in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one")

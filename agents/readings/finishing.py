@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from pointwork.agents.readings import Reading, clocks, lexicon, moments
-from pointwork.agents.readings.question import Question
+from pointwork.agents.readings.question import Question, year_of
 from pointwork.agents.readings.wanting import COUNTED, wanted
 from pointwork.errors import ToolError
 from pointwork.numerals import in_figures
@@ -203,23 +203,17 @@ def _date_in(answer: str) -> str:
     return written
 
 
-_HALF_A_YEAR = 6  # months
-
-
 def with_year(question: str, answer: str, page: str) -> tuple[str, str] | None:
-    """A day said without a year with that of its page, and the date there: "6 July", in minutes of March 2024.
+    """A day said without a year with that of its page (``year_of``), and the date there.
 
-    What would lie more than half a year back is of the next year. None where no day is asked for, or it has a year,
-    or the page bears none, or two.
+    None where no day is asked for, or it has a year, or its page does not tell which.
     """
     said = Question(answer).dates if len(answer) <= 40 and wanted(question).kind in ("date", "when") else ()
     if len(said) != 1 or said[0].year or not (said[0].day and said[0].month):
         return None
     borne = [date for date in Question(page).dates if date.year]
-    if len({date.year for date in borne}) != 1:
+    if not (year := year_of(said[0], borne)):
         return None
-    month = next((date.month for date in borne if date.month), said[0].month)
-    year = borne[0].year + (said[0].month < month - _HALF_A_YEAR)
     end = said[0].end  # a time of day may stand behind it
     return f"{answer[:end]} {year}{answer[end:]}", page[borne[0].start : borne[0].end]
 

@@ -2,6 +2,7 @@
 
 import calendar
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,6 +100,23 @@ class DateMention:
             *([f"{self.day:02}"] if self.day else []),
         ]
         return "-".join(parts)
+
+
+_HALF_A_YEAR = 6  # months
+
+
+def year_of(day: DateMention, borne: Sequence[DateMention]) -> int:
+    """The year of a day that is said without one, by the dates of its page: 6 July, in minutes of March 2024.
+
+    What would lie more than half a year back is of the next year. 0 where the page bears no year, or two, or where
+    there is no such day in it.
+    """
+    dated = [date for date in borne if date.year]
+    if len({date.year for date in dated}) != 1:
+        return 0
+    month = next((date.month for date in dated if date.month), day.month)
+    year = dated[0].year + (day.month < month - _HALF_A_YEAR)
+    return year if day.day <= calendar.monthrange(year, day.month)[1] else 0
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,22 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
     assert in_one_form(text) == form
 
 
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("Minutes, 18 June 2026: We meet on 17 September.", "Minutes, 2026-06-18: We meet on 2026-09-17."),
+        ("Minutes, 4 November 2026: Back by 8 January.", "Minutes, 2026-11-04: Back by 2027-01-08."),
+        ("From 3 May to 9 June 2026 it is shut.", "From 2026-05-03 to 2026-06-09 it is shut."),
+        ("Built in 1989, shut until 1 October.", "Built in 1989, shut until 1 October."),
+        ("On 3 May 2025, 4 May 2026 and 1 June.", "On 2025-05-03, 2026-05-04 and 1 June."),
+        ("Closed from 1 October to 31 March.", "Closed from 1 October to 31 March."),
+        ("18 June 2026: shut in July, open by 31 June.", "2026-06-18: shut in July, open by 31 June."),
+    ],
+)
+def test_a_day_without_a_year_has_that_of_the_other_dates(text: str, form: str) -> None:
+    assert in_one_form(text) == form
+
+
 def test_the_sign_is_part_of_a_value() -> None:
     fact = Fact("file:vault.md:3", "Vault: It is kept at -20 degrees.")
     assert where("20", "degrees in the vault", [fact]) is None
