@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pointwork.agents.gathering import rows_about
 from pointwork.agents.readings import extracting, moments, sentences, spans
+from pointwork.agents.readings.enumerated import best_listed
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.finishing import with_its_day, with_year
 from pointwork.agents.readings.names import names
@@ -138,6 +139,8 @@ def quoted(
     if want.kind == "yes-no":
         denied = _DENIES.search(found[0].text)
         return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
+    if best := best_listed(question, want.kind, found[0].text, found[0].passage.heading):
+        return Quoted(best, [spans.Span(best, 1.0, found[0])], True, firm=True)
     if who := told(question, found):
         return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
     if want.kind == "phrase" and found[0].score >= FITTING and (thing := named(question, found[0])):
