@@ -20,7 +20,7 @@ from pointwork.errors import BudgetExceeded
 DRAWN, MOST = 5, 3
 """Texts that are written at most, the likeliest among them, and how many of them must come to the same."""
 
-SURE, LIKELY, DOUBTED, LEAST, SECOND = 0.7, 0.3, 0.2, 0.1, 2
+SURE, LIKELY, DOUBTED, LEAST, SECOND = 0.8, 0.3, 0.25, 0.1, 2
 """A calculation (``calculated``) as sure as the first is taken without a text, as sure as the second where texts do
 not agree, as sure as the third where only a worse plan is left; else it counts as so many texts as the last says,
 where it is not less sure than the fourth."""

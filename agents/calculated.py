@@ -1,6 +1,7 @@
 """The plan of what a task calculates with amounts that the files say (``parsing.calculating``), without a model."""
 
 import asyncio
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.facts.summed import called
+from pointwork.agents.measuring import measures_fit
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, applied, kind_of
@@ -40,14 +42,18 @@ _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of i
 async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     """What a task may calculate with what the files say, the likeliest first; each as surely as it is that.
 
+    What can not be by the units of its amounts (``measuring``) is left out.
+
     Args:
         task: the user's words.
         facts: what they say around it.
     """
     yes_no = answer_type_of(task) == "yes-no"
     lines = [fact.text for fact in facts]
-    read = await asyncio.to_thread(calculations, in_one_form(task), lines, yes_no=yes_no)
-    plans = ((one, _Writer(task, facts).plan(one)) for one in read.calculations[:MOST])
+    said = in_one_form(task)
+    read = await asyncio.to_thread(calculations, said, lines, yes_no=yes_no)
+    fitting = itertools.islice((one for one in read.calculations if measures_fit(said, lines, one)), MOST)
+    plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
     return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pointwork.agents.agreeing import agreed
 from pointwork.agents.calculated import beside, calculated
 from pointwork.agents.decomposer import DECOMPOSER, RECKONER, Decomposed, decompose, readings
-from pointwork.agents.facts.gathered import facts_around
+from pointwork.agents.facts.gathered import facts_around, sentences_besides
 from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.job import Chat
 from pointwork.agents.preparing import prepare_tables, tabled
@@ -78,7 +78,9 @@ class Learned:
         found: list[Decomposed] = []
         if self.sums:
             asked = await queried_around(task, self.context)
-            found = await calculated(task, beside(asked, facts)) if asked or facts else []
+            lines = beside(asked, facts)
+            lines += await sentences_besides(task, self.context, lines)
+            found = await calculated(task, lines) if lines else []
         computed = next((one for one in found if len(one.steps) <= most), None)
         if computed is not None and computed.steps[-1].found is not None:
             computed = None  # nothing is calculated: who looks things up knows better what was asked for

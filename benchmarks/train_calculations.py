@@ -12,9 +12,9 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
   (``agents/facts/queried.py``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
-Six of eight batches are told anew (``training/recipes/varying.py``) in fewer lines, and beside them stand word
-problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT). ``task_steps_*_unseen.jsonl`` of
-facts, queries and cases measure it, with 14 places of which nothing is learnt.
+All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
+beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
+``task_steps_*_unseen.jsonl`` of facts, queries and cases measure it, with 14 places of which nothing is learnt.
 """
 
 import argparse
@@ -52,7 +52,6 @@ UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in ("facts", "queried"
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 8, 4  # in a step
-SHORT = 230  # word pieces of what is told anew, as in a closer look (``calculating.CLOSER``)
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
 
@@ -69,8 +68,8 @@ def tasks(rows: Sequence[dict[str, Any]], pieces: Pieces, told: int = 0) -> list
         with suppress(Other):
             row = mixed(varied(row, names, told), told) if told else row
             one = calculated(row, pieces)
-            if told and one.steps and len(one.pieces) > SHORT:
-                one = calculated(fewer(row, _needed(one), pieces, SHORT, told), pieces)
+            if len(one.pieces) > calculating.ROW:
+                one = calculated(fewer(row, _needed(one), pieces, calculating.ROW, told), pieces)
             if one.steps or not told:
                 found.append(one)
     return found

@@ -19,6 +19,10 @@ from pointwork.tools.catalog import TableInfo
 # Rows that a task names, rows that those refer to, rows that sentences name; sections; sentences that fit the task,
 # and more that fit it together with what the rows name. A decomposer is trained on what these make of the files.
 ROWS, FOLLOWED, TOLD, SECTIONS, SENTENCES, MORE = 4, 2, 2, 2, 5, 2
+
+# Sentences for a reader of many lines.
+MANY = 15
+
 # Characters of a row, words of a sentence, columns of a table.
 LENGTH, WORDS, COLUMNS = 240, 28, 12
 
@@ -93,6 +97,14 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
     lines = [Fact(row.table.evidence, cut(row.told), row, every.beside(row)) for row in rows]
     found = [*dict.fromkeys(lines), *settings, *_whole(prose)]
     return [*(replace(fact, text=in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
+
+
+async def sentences_besides(task: str, context: ToolContext, known: Sequence[Fact]) -> list[Fact]:
+    """More sentences that fit a task, none of those known, for who reads many lines."""
+    found = _told(await sentences_about(task, context, 3 * MANY))[:MANY]
+    texts = {fact.text for fact in known}
+    more = (replace(fact, text=in_one_form(fact.text)) for fact in _whole(found))
+    return [fact for fact in more if fact.text not in texts]
 
 
 async def further(task: str, rows: Sequence[Row], context: ToolContext, known: Sequence[Fact] = ()) -> list[Fact]:

@@ -22,6 +22,7 @@ from pointwork.agents.parsing.telling import told, which
 from pointwork.agents.tabling import ranked, readable_tables
 from pointwork.errors import ToolError
 from pointwork.tools import ToolContext
+from pointwork.tools.catalog import TableInfo
 from pointwork.tools.duck import open_database
 from pointwork.tools.tables import cell_text
 
@@ -52,11 +53,12 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
 
     def found() -> tuple[list[Fact], list[Row]]:
         every = rows_of(root.resolve(), tables)
-        lines = list(_Lines(task, root.resolve(), looked(task, root, likely), every).all())
+        seen = looked(task, root, likely)
+        lines = list(_Lines(task, root.resolve(), seen, every).all())
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         led = [*every.followed(rows, LED), *every.told_of(names, LED)]
-        lines += summed(task, every, likely)
+        lines += summed(task, every, likely, _meant(seen))
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
     try:
@@ -67,6 +69,17 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
     rows = [fact.row for fact in lines if fact.row is not None]
     lines += await further(task, rows, context)
     return [replace(fact, text=in_one_form(fact.text)) for fact in lines]
+
+
+def _meant(seen: Seen) -> dict[tuple[TableInfo, str], float]:
+    """How likely a query asks for each column, or for the most of it."""
+    found: dict[tuple[TableInfo, str], float] = {}
+    for one in seen.queries:
+        places = {one.query.shown, one.query.second, one.query.extreme and one.query.extreme.field} - {None}
+        for field in (seen.schema.fields[place] for place in places if place is not None):
+            key = seen.schema.tables[field.table], field.name
+            found[key] = found.get(key, 0.0) + one.chance
+    return found
 
 
 def _whole(query: Query, schema: Schema) -> Query:

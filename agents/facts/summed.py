@@ -6,8 +6,9 @@ needed next stands there, too.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pointwork.agents.facts.figures import written
 from pointwork.agents.facts.gathered import Fact
@@ -26,27 +27,33 @@ _COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
 _IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
 
 
-def summed(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Fact]:
+Meant = Mapping[tuple[TableInfo, str], float]
+"""How likely a column of a table is spoken of."""
+
+
+def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = MappingProxyType({})) -> list[Fact]:
     """What the likeliest table says as a whole, then what those rows say that are about something that is named.
 
     Args:
         task: the user's words.
         every: the rows of the folder's tables.
         likely: those that the task may speak of, the likeliest first.
+        meant: what queries that it may mean ask for; "took in" are the takings.
     """
-    asked = frozenset(tokenize(task))
+    asked = _Asked(frozenset(tokenize(task)), meant)
+    likely = sorted(likely, key=lambda table: -sum(meant.get((table, one.name), 0.0) for one in table.own))
     found = [
-        Fact(table.evidence, f"{table.name} in all: {_said(rows, asked)}")
+        Fact(table.evidence, f"{table.name} in all: {asked.said(rows)}")
         for table in likely[:1]
         if len(rows := [row for row in every.rows if row.table is table]) > 1
     ]
-    groups = [*_named(asked, every), *_months(task, every, likely)]
+    groups = [*_named(asked.stems, every), *_months(task, every, likely)]
     once: dict[tuple[int, ...], _Group] = {}
     for group in sorted(groups, key=lambda group: (-group.share, len(group.rows))):
         once.setdefault(tuple(map(id, group.rows)), group)
     for group in list(once.values())[:GROUPS]:
         table = group.rows[0].table
-        found.append(Fact(table.evidence, f"{table.name} where {group.which}: {_said(group.rows, asked)}"))
+        found.append(Fact(table.evidence, f"{table.name} where {group.which}: {asked.said(group.rows)}"))
     return found
 
 
@@ -118,22 +125,30 @@ def called(line: str, start: int) -> str:
     return f"{what} {column['name']} of {head}" if column and column.end() <= start else f"number of rows of {head}"
 
 
-def _said(rows: Sequence[Row], asked: frozenset[str]) -> str:
-    """How many rows there are, and of the columns that the task speaks of what they come to."""
-    table = rows[0].table
-    columns = list(enumerate(table.own))
-    numbers = [i for i, column in columns if column.kind == "number" and not _IDENTIFIES.search(column.name)]
-    numbers.sort(key=lambda i: (-len(asked & set(tokenize(table.own[i].name))), i))
-    parts = [f"{len(rows)} rows"]
-    for i in numbers[:COLUMNS]:
-        values = [float(row.cells[i]) for row in rows if row.cells[i]]
-        if values:
-            said = {"total": math.fsum(values), "average": math.fsum(values) / len(values)}
-            said |= {"highest": max(values), "lowest": min(values)}
-            told = ", ".join(f"{what} {written(value)}" for what, value in said.items())
-            parts.append(f"{spoken(table.own[i].name)} {told}")
-    for i in [i for i, column in columns if column.kind == "date"][:1]:
-        days = sorted(row.cells[i] for row in rows if row.cells[i])
-        if days and days[0] != days[-1]:
-            parts.append(f"{spoken(table.own[i].name)} first {days[0]}, last {days[-1]}")
-    return "; ".join(parts)
+@dataclass(frozen=True)
+class _Asked:
+    stems: frozenset[str]
+    meant: Meant
+
+    def said(self, rows: Sequence[Row]) -> str:
+        """How many rows there are, and of the columns that the task speaks of what they come to."""
+        table = rows[0].table
+        columns = list(enumerate(table.own))
+        numbers = [i for i, column in columns if column.kind == "number" and not _IDENTIFIES.search(column.name)]
+        numbers.sort(key=lambda i: self._rank(table, table.own[i].name))
+        parts = [f"{len(rows)} rows"]
+        for i in numbers[:COLUMNS]:
+            values = [float(row.cells[i]) for row in rows if row.cells[i]]
+            if values:
+                said = {"total": math.fsum(values), "average": math.fsum(values) / len(values)}
+                said |= {"highest": max(values), "lowest": min(values)}
+                told = ", ".join(f"{what} {written(value)}" for what, value in said.items())
+                parts.append(f"{spoken(table.own[i].name)} {told}")
+        for i in [i for i, column in columns if column.kind == "date"][:1]:
+            days = sorted(row.cells[i] for row in rows if row.cells[i])
+            if days and days[0] != days[-1]:
+                parts.append(f"{spoken(table.own[i].name)} first {days[0]}, last {days[-1]}")
+        return "; ".join(parts)
+
+    def _rank(self, table: TableInfo, column: str) -> tuple[int, float]:
+        return -len(self.stems & set(tokenize(column))), -self.meant.get((table, column), 0.0)

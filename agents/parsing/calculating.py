@@ -9,7 +9,7 @@ import functools
 import math
 import random
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,9 +25,10 @@ from pointwork.agents.parsing.showing import Shown, show, size_of
 Array = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.intp]
 
-LOOKS, CLOSER = 4, 220
-"""Orders of the lines in a closer look, which is at those that are needed most, and its word pieces."""
+LOOKS, SEEN = 4, 220
+"""Orders in which lines are read, and word pieces of a task and the lines that are read at once."""
 
+DEALT, ROW = 2, 230  # how often lines that are too many are dealt into rows, and a row's word pieces
 RELEVANT = 9  # amounts that are joined
 STEPS = 4
 _BEAM = 6
@@ -106,23 +107,18 @@ def calculations(
 ) -> Reading:
     """What a task may calculate with the lines that are shown around it.
 
-    In which order they stand means nothing, but it moves what a small network says: so it is the mean over several
-    (test-time augmentation: Shanmugam et al., "Better Aggregation in Test-Time Augmentation", ICCV 2021). All lines
-    are read in half as many orders; then those that were found to be needed most are looked at more closely.
+    Too many lines are dealt into rows, which tell what is needed at all; those that are needed most are then read
+    together. In which order they stand means nothing, but it moves what a small network says: so it is the mean of
+    several (test-time augmentation: Shanmugam et al., "Better Aggregation in Test-Time Augmentation", ICCV 2021).
 
     Args:
         task, lines: dates, times and numbers in one form (``facts.figures``).
         yes_no: only comparisons, or none of them; None: all.
         network: default: the one that comes with the package.
-        looks: in how many orders a closer look is.
+        looks: in how many orders they are read.
     """
-    network = network or shipped()
-    reader = _Reader(task, lines, yes_no, network)
-    first = [reader.look(order) for order in _orders(range(len(lines)), -(-looks // 2))]
-    few = reader.needed(first) or range(len(lines))
-    known = len(first) if len(few) == len(lines) else 0  # the same lines in these orders were read
-    again = [reader.look(order) for order in list(_orders(few, looks))[known:]]
-    return mean_of([look.reading for look in (*first, *again)])
+    reader = _Reader(task, lines, yes_no, network or shipped())
+    return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
 
 
 def _orders(lines: Sequence[int], looks: int) -> Iterator[list[int]]:
@@ -134,48 +130,63 @@ def _orders(lines: Sequence[int], looks: int) -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Look:
-    """A reading of some lines, and by line how much the amount of it is needed that is needed most (a logit)."""
-
-    reading: Reading
-    needed: Mapping[int, float]
-
-
-@dataclass(frozen=True)
 class _Reader:
     task: str
     lines: Sequence[str]
     yes_no: bool | None
     network: Encoder
 
-    def look(self, order: Sequence[int]) -> _Look:
+    def read(self, order: Sequence[int]) -> Reading:
         """What is read of these lines in this order."""
-        shown = show(self.task, [self.lines[line] for line in order], self.network.pieces)
-        if not shown.amounts:
-            return _Look(Reading(0.0, ()), {})
-        search = _Search(shown, self.network)
+        search = self._search(order)
+        if search is None:
+            return Reading(0.0, ())
         found = tuple(_in_place(one, order) for one in search.found(self.yes_no))
-        needed: dict[int, float] = {}
-        for amount, weight in zip(shown.amounts, search.needed, strict=True):
-            if amount.line:
-                line = order[amount.line - 1]
-                needed[line] = max(needed.get(line, -math.inf), weight)
-        return _Look(Reading(search.answered, found), needed)
+        return Reading(search.answered, found)
 
-    def needed(self, looks: Sequence[_Look]) -> list[int]:
-        """The lines that are needed most, as many as a closer look has room for, in the order they are given in."""
-        weights: dict[int, list[float]] = {}
-        for look in looks:
-            for line, weight in look.needed.items():
-                weights.setdefault(line, []).append(weight)
-        pieces, kept = self.network.pieces, list[int]()
-        room = CLOSER - 1 - len(pieces.placed(self.task)[0])
-        for line in sorted(weights, key=lambda line: -sum(weights[line]) / len(weights[line])):
-            size = size_of(self.lines[line], pieces)
-            if size <= room:
+    def _search(self, order: Sequence[int]) -> "_Search | None":
+        shown = show(self.task, [self.lines[line] for line in order], self.network.pieces)
+        return _Search(shown, self.network) if shown.amounts else None
+
+    def needed(self) -> list[int]:
+        """The lines that are needed most, as many as are read at once, in the order they are given in."""
+        pieces = self.network.pieces
+        sizes = [size_of(line, pieces) for line in self.lines]
+        own = 1 + size_of(self.task, pieces)
+        room, kept = SEEN - own, list[int]()
+        if sum(sizes) <= room:
+            return list(range(len(sizes)))
+        for line in self._ranked(_dealt(sizes, ROW - own)):
+            if sizes[line] <= room:
                 kept.append(line)
-                room -= size
+                room -= sizes[line]
         return sorted(kept)
+
+    def _ranked(self, rows: Iterable[Sequence[int]]) -> list[int]:
+        """Lines in which amounts stand, by how much the amount is needed that is needed most."""
+        weights: dict[int, list[float]] = {}
+        for row in rows:
+            best: dict[int, float] = {}
+            if (search := self._search(row)) is not None:
+                for amount, weight in search.needed:
+                    if amount.line:
+                        line = row[amount.line - 1]
+                        best[line] = max(best.get(line, -math.inf), weight)
+            for line, weight in best.items():
+                weights.setdefault(line, []).append(weight)
+        return sorted(weights, key=lambda line: -sum(weights[line]) / len(weights[line]))
+
+
+def _dealt(sizes: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Rows of lines, each line in ``DEALT`` of them with others beside it; about so many word pieces each."""
+    for number in range(DEALT):
+        order, rows, used = list(range(len(sizes))), -(-sum(sizes) // max(room, 1)), 0
+        random.Random(number).shuffle(order)
+        dealt: list[list[int]] = [[] for _ in range(rows)]
+        for line in order:
+            dealt[min(rows - 1, rows * used // sum(sizes))].append(line)
+            used += sizes[line]
+        yield from filter(None, dealt)
 
 
 def _in_place(found: Calculation, order: Sequence[int]) -> Calculation:
@@ -212,7 +223,7 @@ class _Search:
         pooled = np.stack([seen[a:b].mean(0) for a, b in shown.places])
         both = np.concatenate([pooled, np.broadcast_to(seen[0], pooled.shape)], 1)
         weights = self._linear(gelu(self._linear(both, "u.0")), "u.2")[:, 0]
-        self.needed: list[float] = weights.tolist()
+        self.needed: list[tuple[Amount, float]] = list(zip(shown.amounts, map(float, weights), strict=True))
         chosen = sorted(map(int, np.argsort(-weights, kind="stable")[:RELEVANT]))
         self._context = self._linear(seen[0], "cls")
         self._count = len(chosen)

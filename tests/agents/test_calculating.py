@@ -16,7 +16,7 @@ from pointwork.agents.agreeing import DOUBTED, LEAST, MOST, SECOND, SURE, agreed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import Decomposed, calculates
-from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.facts.gathered import MANY, SENTENCES, Fact
 from pointwork.agents.learned import Learned
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, TRUTH, Amount, amounts_of
@@ -297,6 +297,26 @@ def test_who_looks_things_up_is_not_overruled_by_what_calculates_nothing(
 
     assert read(only) is None
     assert read(_paid(1.0)) == _paid(1.0)
+
+
+def test_the_calculator_is_shown_more_sentences_than_the_reckoner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [f"The key of boat {n} costs {n + 3} pounds." for n in range(2 * MANY)]
+    (tmp_path / "keys.md").write_text("# Keys\n\n" + "\n\n".join(said) + "\n")
+    shown: list[int] = []
+
+    async def counted(_: str, facts: Sequence[Fact]) -> list[Decomposed]:
+        shown.append(len(facts))
+        return []
+
+    async def agree(_: str, chat: object, most: int, facts: Sequence[Fact], *__: object) -> None:
+        shown.append(len(facts))
+
+    monkeypatch.setattr("pointwork.agents.learned.calculated", counted)
+    monkeypatch.setattr("pointwork.agents.learned.agreed", agree)
+    asyncio.run(Learned(ToolContext(root=tmp_path)).read("What does the key of a boat cost?", 8))
+    assert shown == [MANY, SENTENCES]
 
 
 def test_what_is_not_calculated_from_files_does_not_count() -> None:

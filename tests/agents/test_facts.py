@@ -8,7 +8,16 @@ import pytest
 from pointwork.agents.facts import rows as table_rows
 from pointwork.agents.facts import settings
 from pointwork.agents.facts.figures import in_one_form
-from pointwork.agents.facts.gathered import LENGTH, ROWS, SENTENCES, Fact, facts_around, shown
+from pointwork.agents.facts.gathered import (
+    LENGTH,
+    MANY,
+    ROWS,
+    SENTENCES,
+    Fact,
+    facts_around,
+    sentences_besides,
+    shown,
+)
 from pointwork.agents.facts.settings import sections, sections_about
 from pointwork.agents.facts.standing import where
 from pointwork.tools import ToolContext
@@ -54,6 +63,18 @@ def test_sentences_stand_behind_their_heading_with_figures_in_one_form(root: Pat
     assert said.text == f"Care: {serviced} It stands in the cellar."
     assert said.source.startswith("file:rules.md")
     assert not [line for line in lines("When is the autoclave due?", root) if "dog" in line or "#" in line]
+
+
+def test_who_reads_many_lines_is_shown_more_sentences(root: Path) -> None:
+    said = [f"The key of boat {n} costs {n + 3} pounds." for n in range(2 * MANY)]
+    (root / "keys.md").write_text("# Keys\n\n" + "\n\n".join(said) + "\n")
+    task, context = "What does the key of a boat cost?", ToolContext(root=root)
+    known = facts(task, root)
+    more = asyncio.run(sentences_besides(task, context, known))
+    assert len([fact for fact in known if fact.text.startswith("Keys: ")]) == SENTENCES
+    assert len(more) == MANY - SENTENCES
+    assert not {fact.text for fact in more} & {fact.text for fact in known}
+    assert asyncio.run(sentences_besides(task, ToolContext(root=None), known)) == []
 
 
 def test_what_a_named_row_refers_to_is_shown_too(root: Path) -> None:

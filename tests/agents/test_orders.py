@@ -6,7 +6,7 @@ import pytest
 
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import NUMBER, Amount
-from pointwork.agents.parsing.calculating import CLOSER, LOOKS, Reading, calculations
+from pointwork.agents.parsing.calculating import DEALT, LOOKS, ROW, SEEN, Reading, calculations
 from pointwork.agents.parsing.layout import Pieces
 from pointwork.agents.parsing.operations import OPERATIONS
 from pointwork.agents.parsing.showing import Shown, show
@@ -50,7 +50,7 @@ def test_the_looks_are_the_same_every_time() -> None:
     assert once != calculations("What does Mabel Orme earn a week?", LINES, looks=1)
 
 
-def test_the_lines_that_are_needed_most_are_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_lines_those_that_are_needed_most_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [f"boats: name Heron {n}; berth {n}; length {n}.5; built {1950 + n}; seats {n + 2}" for n in range(20)]
     seen: list[tuple[tuple[str, ...], Shown]] = []
 
@@ -61,20 +61,21 @@ def test_the_lines_that_are_needed_most_are_looked_at_once_more(monkeypatch: pyt
     monkeypatch.setattr(calculating, "show", shown)
     lines = [*others[:10], *LINES, *others[10:]]
     read = calculations("What does Mabel Orme earn a week?", lines)
-    whole, closer = seen[: LOOKS // 2], seen[LOOKS // 2 :]
+    dealt, together = seen[:-LOOKS], seen[-LOOKS:]
 
-    assert len(closer) == LOOKS
-    assert all(sorted(told) == sorted(lines) for told, _ in whole)
-    assert all(0 < len(told) < len(lines) and LINES[0] in told for told, _ in closer)
-    assert all(len(one.pieces) <= CLOSER for _, one in closer)
-    assert len({told for told, _ in closer}) > 1
-    assert len({frozenset(told) for told, _ in closer}) == 1
+    assert sorted(line for told, _ in dealt for line in told) == sorted(DEALT * lines)
+    assert len({frozenset(told) for told, _ in dealt}) == len(dealt)
+    assert all(len(one.pieces) <= 1.25 * ROW for _, one in dealt)
+    assert all(0 < len(told) < len(lines) and LINES[0] in told for told, _ in together)
+    assert all(len(one.pieces) <= SEEN for _, one in together)
+    assert len({told for told, _ in together}) > 1
+    assert len({frozenset(told) for told, _ in together}) == 1
     for step in read.calculations[0].steps:
         for side in (step.first, step.second):
             assert not isinstance(side, Amount) or side.written in lines[side.line - 1]
 
 
-def test_what_can_all_be_seen_closely_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_all_be_read_at_once_is(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
 
     def shown(task: str, lines: list[str], pieces: Pieces) -> Shown:
@@ -84,3 +85,18 @@ def test_what_can_all_be_seen_closely_is_read_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(calculating, "show", shown)
     calculations("What does Mabel Orme earn a week?", LINES)
     assert looks == [len(LINES)] * LOOKS
+
+
+@pytest.mark.parametrize("count", [1, 4, 40])
+def test_a_task_that_is_long_leaves_room_for_lines(count: int) -> None:
+    task = "Mabel Orme, who keeps the boats and the keys, works as every week. " * 9 + "What does she earn a week?"
+    read = calculations(task, LINES[:1] * count)
+    assert any(
+        isinstance(step.first, Amount) and step.first.line for one in read.calculations for step in one.steps
+    )
+
+
+def test_lines_without_amounts_are_read_as_well() -> None:
+    lines = ["Rules: Nobody may bring a dog to the boats, whoever it belongs to and however small it is."] * 30
+    assert calculations("What does Mabel Orme earn a week?", lines) == Reading(0.0, ())
+    assert calculations("What is 3 times 4?", lines).calculations

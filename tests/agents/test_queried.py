@@ -53,6 +53,17 @@ def test_what_rows_come_to_is_there_whatever_is_asked(root: Path) -> None:
     assert "takings total " in whole.text
 
 
+def test_rows_are_summed_by_what_queries_mean_in_other_words(root: Path) -> None:
+    (root / "trips.csv").write_text(
+        "trip,day,route,tide,passengers,takings\nT1,2024-05-01,Island,2,44,202.4\nT2,2024-05-02,Island,3,16,73.6\n"
+        "T3,2024-05-02,Lighthouse,1,18,90.5\n"
+    )
+    found = facts("A quarter of what the Island route took in goes to the town. How much is that?", root)
+    (island,) = [fact.text for fact in found if fact.text.startswith("trips where route is Island: ")]
+    assert "; takings total 276, " in island
+    assert "tide" not in island
+
+
 def test_the_row_with_the_most_is_shown_whole_and_what_it_leads_to(root: Path) -> None:
     found = facts("Which boat made the trip with the most passengers, and how many seats does it have?", root)
     best = next(fact for fact in found if fact.row is not None and "T4" in fact.text)

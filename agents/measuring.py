@@ -1,0 +1,106 @@
+"""Whether a calculation can be right by what its amounts are measured in; what is not told, fits.
+
+"1.70 a litre" is never paid for hours, and nautical miles are no kilometres before they are converted. Dimensions
+tell wrong expressions where words do not (Roy and Roth, "Unit Dependency Graph and its Application to Arithmetic
+Word Problem Solving", AAAI 2017).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pointwork.agents.parsing.amounts import NUMBER, Amount
+from pointwork.agents.parsing.calculating import Calculation
+from pointwork.agents.readings.moments import asked_unit, compatible, unit_of
+from pointwork.text import tokenize
+
+_WORD = r"[^\W\d_]+"
+_PER = re.compile(rf"(?:\W*{_WORD}){{0,2}}?\s*(?:\b(?:an?|per|each|every)\s+|/\s*)(?P<unit>{_WORD})")
+_CALLED = re.compile(r"(?:^|[;:]\s+)(?P<column>[^;:]*)$")
+_SUMMED = frozenset({"total", "average", "highest", "lowest", "first", "last"})
+_MONEY = frozenset({"pound", "pounds"})  # and a weight
+
+
+class _Measure(NamedTuple):
+    """What an amount is measured in, what it is by ("a litre"), and the stem of what is counted."""
+
+    unit: object | None
+    per: object | None
+    thing: str
+
+
+def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
+    """Whether nothing that is told of a calculation's amounts speaks against it.
+
+    Args:
+        task, lines: as the calculation was read in them.
+        found: what may be calculated.
+    """
+    texts = (task, *lines)
+    sides = [side for step in found.steps for side in (step.first, step.second)]
+    amounts = list(dict.fromkeys(side for side in sides if isinstance(side, Amount) and side.kind == NUMBER))
+    measures = {amount: _measure(texts[amount.line], amount) for amount in amounts}
+    if any(_squared(step.first, step.second, measures) for step in found.steps if step.operation == "*"):
+        return False
+    if any(isinstance(side, float) for side in sides) or found.kind != NUMBER:
+        return True  # a constant may convert
+    return not (_in_another(task, list(measures.values())) or any(_unpaid(measures)))
+
+
+def _in_another(task: str, measures: Sequence[_Measure]) -> bool:
+    """Whether it comes to another unit of the kind than the one that is asked for."""
+    asked = asked_unit(task)
+    if asked is None:
+        return False
+    known = [unit for one in measures for unit in (one.unit, one.per) if unit is not None]
+    alike = [unit for unit in known if compatible(unit, asked[1])]
+    return bool(alike) and asked[1] not in alike
+
+
+def _unpaid(measures: dict[Amount, _Measure]) -> Iterator[bool]:
+    """Of each rate, whether nothing that it is multiplied with can be what it is by."""
+    for amount, one in measures.items():
+        others = [other.unit for key, other in measures.items() if key != amount]
+        yield (
+            one.per is not None
+            and bool(others)
+            and all(unit is not None and not compatible(unit, one.per) for unit in others)
+        )
+
+
+def _squared(first: object, second: object, measures: dict[Amount, _Measure]) -> bool:
+    """Whether two counts of the same thing are multiplied; metres by metres are an area."""
+    if not (isinstance(first, Amount) and isinstance(second, Amount) and {first, second} <= measures.keys()):
+        return False
+    one, other = measures[first], measures[second]
+    if one.per is not None or other.per is not None or compatible(one.unit, _unit("metre")):
+        return False
+    return bool(one.thing) and one.thing == other.thing
+
+
+def _measure(text: str, amount: Amount) -> _Measure:
+    behind, before = text[amount.end :], text[: amount.start]
+    match = _PER.match(behind)
+    per = _unit(match["unit"]) if match else None
+    said = re.match(rf"[\s-]*({_WORD})(?:[\s-]({_WORD}))?", behind)
+    words = [word for word in said.groups() if word] if said else []
+    column = _CALLED.search(before)
+    if not words and column is not None and amount.line:
+        counted, rate, by = _column(column["column"]).partition(" per ")
+        words = [word for word in counted.split() if word not in _SUMMED][::-1]
+        if rate:
+            return _Measure(None, _unit((by.split() or [""])[0]), "")
+        unit = next((unit for word in words if (unit := _unit(word)) is not None), None)
+    else:
+        unit = (_unit(" ".join(words)) if len(words) == 2 else None) or (_unit(words[0]) if words else None)
+    return _Measure(unit, per, next(iter(tokenize(words[0])), "") if words else "")
+
+
+def _column(name: str) -> str:
+    """A column's words; "price_per_hour", "£/month" and "spots_a_day" are rates."""
+    spoken = re.sub(r"[\W\d_]+", " ", name.replace("/", " per "))
+    return re.sub(r" (?:an?|each|every) ", " per ", f" {spoken} ")
+
+
+def _unit(name: str) -> object | None:
+    return None if name.lower() in _MONEY else unit_of(name)

@@ -1,0 +1,78 @@
+"""What can not be by its units is not calculated; what is not told speaks against nothing."""
+
+import asyncio
+from datetime import date
+
+import pytest
+
+from pointwork.agents import calculated as plans
+from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.measuring import measures_fit
+from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount, amounts_of
+from pointwork.agents.parsing.calculating import Calculation, Reading, Step
+
+HOURS = "trips where boat is Heron: 19 rows; hours total 26.35, average 1.39"
+COURSE = "Regatta: Course: 6.5 nautical miles for the large boats, 12 km for the others."
+SEATS = "trips of the highest passengers: trip T205; boat Heron; passengers 54"
+LICENCE = "Heron: She is licensed for 58 passengers and a crew of 4."
+
+
+def made(task: str, line: str, first: str, operation: str, second: str, *more: Step) -> Calculation:
+    """Two amounts as they are written in a task and a line, joined."""
+    found = {amount.written: amount for amount in amounts_of([task, line])}
+
+    def side(written: str) -> Amount | float:
+        return found[written] if written in found else float(written)
+
+    return Calculation(1.0, 7.0, NUMBER, (Step(side(first), side(second), operation), *more))
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "first", "operation", "second", "fits"),
+    [
+        ("What is that at 1.70 a litre?", HOURS, "26.35", "*", "1.70", False),
+        ("What is that at 1.70 an hour?", HOURS, "26.35", "*", "1.70", True),
+        ("What is that at 1.70 a minute?", HOURS, "26.35", "*", "1.70", True),  # 60 may come into it
+        ("What is that at 1.70 a trip?", HOURS, "26.35", "*", "1.70", True),
+        ("A third of 19, at 1.70 a litre?", HOURS, "19", "*", "1.70", True),  # of what there are 19 is not told
+        ("How many kilometres are 3 rounds?", COURSE, "3", "*", "6.5", False),
+        ("How many kilometres are 3 rounds?", COURSE, "12", "*", "3", True),
+        ("How many kilometres are 3 rounds?", COURSE, "6.5", "*", "1000", True),  # a constant may convert
+        ("How many nautical miles are 3 rounds?", COURSE, "6.5", "*", "3", True),
+        ("How long are 3 rounds?", COURSE, "6.5", "*", "3", True),
+        ("How many passengers would 54 passengers be?", LICENCE, "54", "*", "58", False),
+        ("How many passengers would 54 passengers be?", LICENCE, "58", "-", "54", True),
+        ("How large is it, 4 metres wide?", "Room: It is 6 metres long.", "6", "*", "4", True),
+        ("What do we owe for 4 hours?", "staff: name Theo; price_per_hour 28", "4", "*", "28", True),
+        ("What do 30 packs cost?", "stock: pack size 56; pack price £ 2.75", "30", "*", "2.75", True),
+        ("Spots in 8 days?", "campaigns: spots_a_day 6; days 12", "6", "*", "12", True),
+        ("What are 3 pounds an hour for 4 hours, and 2 pounds?", "Rules: It is so.", "3", "*", "4", True),
+    ],
+)
+def test_units_speak_against_it_only_where_they_are_told(
+    task: str, line: str, first: str, operation: str, second: str, fits: bool
+) -> None:
+    assert measures_fit(task, [line], made(task, line, first, operation, second)) is fits
+
+
+def test_counts_of_a_row_and_of_a_sentence_are_of_the_same_thing() -> None:
+    amounts = {amount.written: amount for amount in amounts_of(["How many is it licensed for?", SEATS, LICENCE])}
+    found = Calculation(0.9, 3132.0, NUMBER, (Step(amounts["54"], amounts["58"], "*"),))
+    assert not measures_fit("How many is it licensed for?", [SEATS, LICENCE], found)
+
+
+def test_dates_are_left_alone() -> None:
+    task, line = "How many kilometres until it is due, 20 months later?", "Survey: It was on 2022-10-17."
+    day = Amount(float(date(2022, 10, 17).toordinal()), DATE, "2022-10-17", 18, 28, 1)
+    (months,) = amounts_of([task])
+    assert measures_fit(task, [line], Calculation(0.9, 1.0, DATE, (Step(day, months, "+months"),)))
+
+
+def test_the_likeliest_that_can_be_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = "What are the hours of the Heron at 1.70 a litre?"
+    wrong = made(task, HOURS, "26.35", "*", "1.70")
+    right = made(task, HOURS, "19", "*", "1.70")
+    read = Reading(1.0, (*(plans.MOST * [wrong]), right))
+    monkeypatch.setattr(plans, "calculations", lambda *_, **__: read)
+    found = asyncio.run(plans.calculated(task, [Fact("table:trips.csv", HOURS)]))
+    assert [one.steps[0].found.answer for one in found if one.steps[0].found] == ["19"]
