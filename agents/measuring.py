@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pointwork.agents.parsing.amounts import NUMBER, Amount
+from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount
 from pointwork.agents.parsing.calculating import Calculation
 from pointwork.agents.readings.moments import asked_unit, compatible, unit_of
 from pointwork.text import tokenize
@@ -19,6 +19,10 @@ _PER = re.compile(rf"(?:\W*{_WORD}){{0,2}}?\s*(?:\b(?:an?|per|each|every)\s+|/\s
 _CALLED = re.compile(r"(?:^|[;:]\s+)(?P<column>[^;:]*)$")
 _SUMMED = frozenset({"total", "average", "highest", "lowest", "first", "last"})
 _MONEY = frozenset({"pound", "pounds"})  # and a weight
+
+
+_HOW = re.compile(r"\W*how\s+(?:long|many|much|far|old|heavy|tall)\b", re.IGNORECASE)
+_MOMENT = re.compile(r"\b(?:when|dates?|which\s+day|what\s+(?:time|day)|at\s+which)\b", re.IGNORECASE)
 
 
 class _Measure(NamedTuple):
@@ -36,6 +40,8 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
         task, lines: as the calculation was read in them.
         found: what may be calculated.
     """
+    if found.kind in (DATE, TIME) and _HOW.match(task) and not _MOMENT.search(task):
+        return False  # "how long" is not answered by an hour of the day
     texts = (task, *lines)
     sides = [side for step in found.steps for side in (step.first, step.second)]
     amounts = list(dict.fromkeys(side for side in sides if isinstance(side, Amount) and side.kind == NUMBER))

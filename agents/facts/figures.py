@@ -19,14 +19,19 @@ _BELOW = re.compile(
 _MARK = "\x00"
 
 
-def in_one_form(text: str) -> str:
+def in_one_form(text: str, asked: str = "") -> str:
     """A text with its dates as ``2026-08-29``, its times as ``17:45`` and its numbers in figures.
 
     A day that is said without a year has that of the other dates: "Minutes, 18 June 2026: We meet on 17 September."
+    Else it has that of the question: of the season of 2026, "from 29 March" is 2026-03-29.
+
+    Args:
+        text: of a file or a user.
+        asked: the question for which it was found.
     """
     found = [date for date in Question(text).dates if date.month and date.day]
     for date in sorted(found, key=lambda date: -date.start):
-        if written := date.value(year_of(date, found)):
+        if written := date.value(year_of(date, found) or year_of(date, Question(asked).dates)):
             text = text[: date.start] + written + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
     text = _BELOW.sub("-", text)

@@ -96,14 +96,14 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
     rows += [row for row in every.told_of(text, TOLD + len(rows)) if row not in rows][:TOLD]
     lines = [Fact(row.table.evidence, cut(row.told), row, every.beside(row)) for row in rows]
     found = [*dict.fromkeys(lines), *settings, *_whole(prose)]
-    return [*(replace(fact, text=in_one_form(fact.text)) for fact in found), *_columns(task, tables, rows)]
+    return [*(replace(fact, text=in_one_form(fact.text, task)) for fact in found), *_columns(task, tables, rows)]
 
 
 async def sentences_besides(task: str, context: ToolContext, known: Sequence[Fact]) -> list[Fact]:
     """More sentences that fit a task, none of those known, for who reads many lines."""
     found = _told(await sentences_about(task, context, 3 * MANY))[:MANY]
     texts = {fact.text for fact in known}
-    more = (replace(fact, text=in_one_form(fact.text)) for fact in _whole(found))
+    more = (replace(fact, text=in_one_form(fact.text, task)) for fact in _whole(found))
     return [fact for fact in more if fact.text not in texts]
 
 

@@ -68,7 +68,7 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
     lines += [Fact(row.table.evidence, cut(row.told), row) for row in led]
     rows = [fact.row for fact in lines if fact.row is not None]
     lines += await further(task, rows, context)
-    return [replace(fact, text=in_one_form(fact.text)) for fact in lines]
+    return [replace(fact, text=in_one_form(fact.text, task)) for fact in lines]
 
 
 def _meant(seen: Seen) -> dict[tuple[TableInfo, str], float]:

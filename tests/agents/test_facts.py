@@ -200,6 +200,22 @@ def test_a_day_without_a_year_has_that_of_the_other_dates(text: str, form: str) 
     assert in_one_form(text) == form
 
 
+@pytest.mark.parametrize(
+    ("asked", "form"),
+    [
+        ("How many days was the season of 2026?", "It runs from 2026-03-29 to 2026-10-27."),
+        ("How many days until it ends, from 1 May 2026?", "It runs from 2026-03-29 to 2026-10-27."),
+        ("How many days is the season?", "It runs from 29 March to 27 October."),
+        ("Was the season of the ferry longer in 2025 than in 2026?", "It runs from 29 March to 27 October."),
+    ],
+)
+def test_of_the_year_that_is_asked_for(root: Path, asked: str, form: str) -> None:
+    text = "It runs from 29 March to 27 October."
+    assert in_one_form(text, asked) == form
+    (root / "ferry.md").write_text(f"# Season of the ferry\n\n{text} The season has days and days.\n")
+    assert any(form in line for line in lines(asked, root))
+
+
 def test_the_sign_is_part_of_a_value() -> None:
     fact = Fact("file:vault.md:3", "Vault: It is kept at -20 degrees.")
     assert where("20", "degrees in the vault", [fact]) is None

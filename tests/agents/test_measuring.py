@@ -8,7 +8,7 @@ import pytest
 from pointwork.agents import calculated as plans
 from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.measuring import measures_fit
-from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount, amounts_of
+from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount, amounts_of
 from pointwork.agents.parsing.calculating import Calculation, Reading, Step
 
 HOURS = "trips where boat is Heron: 19 rows; hours total 26.35, average 1.39"
@@ -61,8 +61,27 @@ def test_counts_of_a_row_and_of_a_sentence_are_of_the_same_thing() -> None:
     assert not measures_fit("How many is it licensed for?", [SEATS, LICENCE], found)
 
 
+@pytest.mark.parametrize(
+    ("task", "fits"),
+    [
+        ("How long may they take until they are out of time?", False),
+        ("For how long must it stay, I want the date?", True),
+        ("How long may they take, and when is it over?", True),
+        ("Until when may they take part?", True),
+    ],
+)
+def test_how_long_is_no_hour_of_the_day(task: str, fits: bool) -> None:
+    (start,) = amounts_of([task, "Start: Boats at 10:30."])
+    (early,) = amounts_of([task, "Start: 25 minutes earlier."])
+    found = Calculation(0.9, 605.0, TIME, (Step(start, early, "-minutes"),))
+    assert measures_fit(task, ["Start: Boats at 10:30."], found) is fits
+
+
 def test_dates_are_left_alone() -> None:
-    task, line = "How many kilometres until it is due, 20 months later?", "Survey: It was on 2022-10-17."
+    task, line = (
+        "When is it due, 20 months later, and how many kilometres are that?",
+        "Survey: It was on 2022-10-17.",
+    )
     day = Amount(float(date(2022, 10, 17).toordinal()), DATE, "2022-10-17", 18, 28, 1)
     (months,) = amounts_of([task])
     assert measures_fit(task, [line], Calculation(0.9, 1.0, DATE, (Step(day, months, "+months"),)))
