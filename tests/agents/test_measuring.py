@@ -46,7 +46,10 @@ def made(task: str, line: str, first: str, operation: str, second: str, *more: S
         ("What do we owe for 4 hours?", "staff: name Theo; price_per_hour 28", "4", "*", "28", True),
         ("What do 30 packs cost?", "stock: pack size 56; pack price £ 2.75", "30", "*", "2.75", True),
         ("Spots in 8 days?", "campaigns: spots_a_day 6; days 12", "6", "*", "12", True),
-        ("What are 3 pounds an hour for 4 hours, and 2 pounds?", "Rules: It is so.", "3", "*", "4", True),
+        ("What are 3 pounds an hour for 4 hours?", "Rules: It is so.", "3", "*", "4", True),
+        ("What is it with 2 pounds more?", "staff: name Theo; price_per_hour 28", "2", "+", "28", True),
+        ("What are the hours at that price?", "trips: hours 26; price_per_litre 1.7", "26", "*", "1.7", False),
+        ("What are 25 crates?", "pickers: rate_gbp_per_crate 4.05", "25", "*", "4.05", True),
     ],
 )
 def test_units_speak_against_it_only_where_they_are_told(
@@ -55,10 +58,11 @@ def test_units_speak_against_it_only_where_they_are_told(
     assert measures_fit(task, [line], made(task, line, first, operation, second)) is fits
 
 
-def test_counts_of_a_row_and_of_a_sentence_are_of_the_same_thing() -> None:
-    amounts = {amount.written: amount for amount in amounts_of(["How many is it licensed for?", SEATS, LICENCE])}
+@pytest.mark.parametrize("seats", [SEATS, "trips in all: 3 rows; passengers total 54"])
+def test_counts_of_a_row_and_of_a_sentence_are_of_the_same_thing(seats: str) -> None:
+    amounts = {amount.written: amount for amount in amounts_of(["How many is it licensed for?", seats, LICENCE])}
     found = Calculation(0.9, 3132.0, NUMBER, (Step(amounts["54"], amounts["58"], "*"),))
-    assert not measures_fit("How many is it licensed for?", [SEATS, LICENCE], found)
+    assert not measures_fit("How many is it licensed for?", [seats, LICENCE], found)
 
 
 @pytest.mark.parametrize(
