@@ -96,6 +96,10 @@ def test_the_likeliest_that_can_be_is_planned(monkeypatch: pytest.MonkeyPatch) -
     wrong = made(task, HOURS, "26.35", "*", "1.70")
     right = made(task, HOURS, "19", "*", "1.70")
     read = Reading(1.0, (*(plans.MOST * [wrong]), right))
-    monkeypatch.setattr(plans, "calculations", lambda *_, **__: read)
+
+    def reading(*_: object, **__: object) -> Reading:
+        return read
+
+    monkeypatch.setattr(plans, "calculations", reading)
     found = asyncio.run(plans.calculated(task, [Fact("table:trips.csv", HOURS)]))
     assert [one.steps[0].found.answer for one in found if one.steps[0].found] == ["19"]
