@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.job import Chat
+from pointwork.agents.parsing.amounts import CLOCK, in_hours
 from pointwork.agents.plan import REFERENCE, Author, Found, Subtask, fill_references
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
@@ -208,7 +209,7 @@ def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
         return False
     said, parts = _said(task), _parts(task)
     given = said | parts | {part - 1 for part in parts}  # a quarter less is three quarters
-    text = _DAY.sub(lambda day: day["day"], text)  # of a task's "3 May" the year and the month are made
+    text = _DAY.sub(lambda day: day["day"], CLOCK.sub("", text))  # of a task's "3 May" year and month are made
     if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
     if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):
@@ -247,6 +248,7 @@ _TIMES_SAID = {"two": 2.0, "three": 3.0, "four": 4.0, "ten": 10.0, "twelve": 12.
 def _said(task: str) -> set[float]:
     """The numbers of a task, in digits or words; those that "twice" and "a dozen" stand for among them."""
     words = [word.removesuffix("fold") for word in re.findall(r"[a-z]+", task.lower())]
+    task = in_hours(task)
     figures = f"{task} {in_figures(task)}"  # twenty-two is 22
     found = {float(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", figures)}
     for period in moments.periods(task):  # "an hour and a half" is 90 in minutes
@@ -267,8 +269,9 @@ def _follows(number: float, given: set[float], answers: int) -> bool:
 
     Of as many answers as it says an average can be meant.
     """
-    if number in _CONSTANTS or number == answers:
+    if number in _CONSTANTS or number == answers or number in given:
         return True
+    given = given - {0.0}  # of which anything would be a share
     forms = {round(value * 10.0**power, 9) for value in given for power in (-3, -2, 0, 2, 3)}
     forms |= {round(1 + sign * value / 100, 9) for value in given for sign in (-1, 1)}
     # a share of what is given: two fifths, a fifth, a fifth less, a fifth more

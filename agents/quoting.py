@@ -86,7 +86,7 @@ def pages_of(found: Sequence[sentences.Sentence], most: int = PASSAGES) -> list[
 
 async def fits_files(text: str, context: ToolContext) -> float:
     found = await sentences_about(text, context)
-    if told(text, found):
+    if told(text, found) or _listed(text, wanted(text), found):
         return TOLD
     fit = min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
     if context.root is None or not found or found[0].score < FITTING:
@@ -139,7 +139,7 @@ def quoted(
     if want.kind == "yes-no":
         denied = _DENIES.search(found[0].text)
         return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
-    if best := best_listed(question, want.kind, found[0].text, found[0].passage.heading):
+    if best := _listed(question, want, found):
         return Quoted(best, [spans.Span(best, 1.0, found[0])], True, firm=True)
     if who := told(question, found):
         return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
@@ -177,6 +177,11 @@ def quoted(
     if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
         return Quoted("", pieces, False)
     return Quoted(with_its_day(question, answer, sentence), pieces, True, firm, extract.sure)
+
+
+def _listed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> str:
+    """The most or least of what the best sentence lists; empty where it lists nothing that is asked for."""
+    return best_listed(question, want.kind, found[0].text, found[0].passage.heading) if found else ""
 
 
 # Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.

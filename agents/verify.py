@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.job import Attempt
-from pointwork.agents.parsing.amounts import minutes_of
+from pointwork.agents.parsing.amounts import in_hours
 from pointwork.agents.readings import spans
 from pointwork.agents.readings.wanting import wanted
 from pointwork.numerals import in_figures
@@ -20,8 +20,6 @@ _COMMON.update({"10000", "1000000", "0.5", "0.25", "0.1", "0.01", "0.001"})
 GROUNDED = 0.6
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
-
-_CLOCK = re.compile(r"(?<![\w.:-])\d{1,2}:\d\d(?![:\w])")
 
 # A number of a program: not a part of a name.
 _LITERAL = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -123,7 +121,10 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     # what a tool computed holds the call's own numbers, so it vouches for none
     seen = [text for source, text in attempt.evidence if not source.startswith("tool:")]
     sums = {tool for tool, _, error in attempt.calls if error is None} == {"calculate"}
-    numbers = _numbers_of_a_sum if sums else _numbers
+
+    def numbers(text: str) -> set[str]:
+        return _numbers(in_hours(text) if sums else text)
+
     asked = numbers(question) | _spelled(question)
     known = numbers(" ".join([*(text for _, text in facts), *seen])) | asked | _COMMON
     known |= _shares(known)
@@ -193,11 +194,6 @@ def _numbers(text: str) -> set[str]:
         plain = number.replace(",", "").lstrip("-")
         found.add(plain.rstrip("0").rstrip(".") if "." in plain else plain)
     return found
-
-
-def _numbers_of_a_sum(text: str) -> set[str]:
-    """Numbers that can be added and multiplied: 17:30 is 17.5 hours, and neither 17 nor 30 of anything."""
-    return _numbers(_CLOCK.sub(lambda clock: f"{minutes_of(clock[0]) / 60:.6g}", text))
 
 
 _SPELLED = {word: str(number) for word, number in NUMBER_WORDS.items()} | {

@@ -48,6 +48,15 @@ def minutes_of(clock: str) -> float:
     return 60.0 * int(hour) + int(minute)
 
 
+CLOCK = re.compile(r"(?<![\w.:-])\d{1,2}:\d\d(?![:\w])")
+"""A time of day."""
+
+
+def in_hours(text: str) -> str:
+    """A text with its times of day as hours: 17:30 is 17.5 in a sum, and neither 17 nor 30 of anything."""
+    return CLOCK.sub(lambda clock: f"{minutes_of(clock[0]) / 60:.6g}", text)
+
+
 def _in_line(text: str, line: int) -> Iterator[Amount]:
     for match in _AMOUNT.finditer(text):
         start, end, written = *match.span(), match[0]

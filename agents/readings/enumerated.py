@@ -38,8 +38,8 @@ def best_listed(question: str, kind: str, sentence: str, heading: str = "") -> s
     count = _COUNT.search(in_figures(question))
     if not colon or len(found) < max(2, len(items)) or len(ways) != 1 or (count and int(count[1]) != len(found)):
         return ""
-    asked = {word.stem for word in Question(question).content} - ways[0] - _SAID - _COUNTS
-    if not asked & stems_of(head) or asked - stems_of(f"{sentence} {heading}"):
+    asked = {word.stem for word in Question(question).content} - ways[0] - _COUNTS
+    if not asked & stems_of(head) or asked - _SAID - stems_of(f"{sentence} {heading}"):
         return ""
     if len({item["unit"] for item in found if item["unit"]}) > 1:
         return ""

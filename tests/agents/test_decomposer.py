@@ -115,6 +115,10 @@ def test_what_is_no_plan(said: str, task: str) -> None:
     [
         ("Knock 8 % off the price.", "{s1} * 0.92", True),
         ("Knock 8 % off the price.", "{s1} * 0.8", False),
+        ("The price, from 14:00 to 17:30?", "{s1} * (17.5 - 14)", True),
+        ("The price, from 14:00 to 17:30?", "{s1} * 17", False),
+        ("The price, from 14:00 to 17:30?", "{s1} * 14.3", False),
+        ("The price, with 0 off for 5?", "{s1} * 14.3", False),
         ("What is a quarter of the price?", "{s1} / 4", True),
         ("What is a quarter of the price?", "{s1} * 4", False),
         ("The price less a quarter?", "{s1} * 3 / 4", True),
