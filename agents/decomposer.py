@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pointwork.agents.facts.gathered import Fact, shown
 from pointwork.agents.facts.standing import where
 from pointwork.agents.job import Chat
-from pointwork.agents.parsing.amounts import CLOCK, in_hours
+from pointwork.agents.parsing.amounts import TIMES, in_hours
 from pointwork.agents.plan import REFERENCE, Author, Found, Subtask, fill_references
 from pointwork.agents.prompts import decomposer_prompt
 from pointwork.agents.readings import moments
@@ -209,7 +209,7 @@ def _sound(lines: Sequence[str], task: str, around: str = "") -> bool:
         return False
     said, parts = _said(task), _parts(task)
     given = said | parts | {part - 1 for part in parts}  # a quarter less is three quarters
-    text = _DAY.sub(lambda day: day["day"], CLOCK.sub("", text))  # of a task's "3 May" year and month are made
+    text = _DAY.sub(lambda day: day["day"], TIMES.sub("", text))  # of a task's "3 May" year and month are made
     if not all(_follows(float(number.replace(",", "")), given, len(used)) for number in _NUMBER.findall(text)):
         return False
     if (shift := _SHIFT.search("\n".join(lines))) and _other_way(shift["sign"], task):

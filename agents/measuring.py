@@ -64,14 +64,11 @@ def _in_another(task: str, measures: Sequence[_Measure]) -> bool:
 
 
 def _unpaid(measures: dict[Amount, _Measure]) -> Iterator[bool]:
-    """Of each rate, whether nothing that it is multiplied with can be what it is by."""
+    """Of each rate, whether nothing beside it can be what it is by, or of: km by km an hour are hours."""
     for amount, one in measures.items():
         others = [other.unit for key, other in measures.items() if key != amount]
-        yield (
-            one.per is not None
-            and bool(others)
-            and all(unit is not None and not compatible(unit, one.per) for unit in others)
-        )
+        fit = (unit is None or compatible(unit, one.per) or compatible(unit, one.unit) for unit in others)
+        yield one.per is not None and bool(others) and not any(fit)
 
 
 def _squared(first: object, second: object, measures: dict[Amount, _Measure]) -> bool:

@@ -29,9 +29,9 @@ def in_one_form(text: str, asked: str = "") -> str:
         text: of a file or a user.
         asked: the question for which it was found.
     """
-    found = [date for date in Question(text).dates if date.month and date.day]
-    for date in sorted(found, key=lambda date: -date.start):
-        if written := date.value(year_of(date, found) or year_of(date, Question(asked).dates)):
+    found, borne = [date for date in Question(text).dates if date.month and date.day], Question(asked)
+    for date in reversed(found):
+        if written := date.value(date.year or year_of(date, found) or year_of(date, borne.dates)):
             text = text[: date.start] + written + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
     text = _BELOW.sub("-", text)

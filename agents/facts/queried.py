@@ -75,8 +75,10 @@ def _meant(seen: Seen) -> dict[tuple[TableInfo, str], float]:
     """How likely a query asks for each column, or for the most of it."""
     found: dict[tuple[TableInfo, str], float] = {}
     for one in seen.queries:
-        places = {one.query.shown, one.query.second, one.query.extreme and one.query.extreme.field} - {None}
-        for field in (seen.schema.fields[place] for place in places if place is not None):
+        query = one.query
+        places = (query.shown, query.second, query.extreme.field if query.extreme else None)
+        for place in {place for place in places if place is not None}:
+            field = seen.schema.fields[place]
             key = seen.schema.tables[field.table], field.name
             found[key] = found.get(key, 0.0) + one.chance
     return found

@@ -9,8 +9,9 @@ from datetime import date
 NUMBER, DATE, TIME, TRUTH = range(4)
 """Kinds of values: a date is its ordinal, a time its minutes since midnight, a truth 1 or 0."""
 
+_TIME = r"\d{1,2}:\d\d(?![:\w])"
 _AMOUNT = re.compile(
-    r"(?P<date>\b(?:19|20)\d\d-\d\d-\d\d\b)|(?<![\w.:-])(?P<time>\d{1,2}:\d\d)(?![:\w])|"
+    rf"(?P<date>\b(?:19|20)\d\d-\d\d-\d\d\b)|(?<![\w.:-])(?P<time>{_TIME})|"
     # no part of a code, a telephone number or a reference; "35g" and "5%" are amounts
     r"(?<![\w./:-])(?P<number>(?:(?<!\S)-)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?))(?![\w]*[:/]\d|-\d|\.\d)"
     r"(?=(?:[a-zA-Z%€£$°²³]{0,3}(?!\w))|$)"
@@ -48,13 +49,15 @@ def minutes_of(clock: str) -> float:
     return 60.0 * int(hour) + int(minute)
 
 
-CLOCK = re.compile(r"(?<![\w.:-])\d{1,2}:\d\d(?![:\w])")
-"""A time of day."""
+TIMES = re.compile(rf"(?<![\w.:]){_TIME}")
+"""Times of day, those of "14:00-17:30" too."""
+
+_RATIO = re.compile(r"\b(?:ratios?|scale|dilut\w+|mix\w*|parts|odds)\b", re.IGNORECASE)  # of 1:20
 
 
 def in_hours(text: str) -> str:
     """A text with its times of day as hours: 17:30 is 17.5 in a sum, and neither 17 nor 30 of anything."""
-    return CLOCK.sub(lambda clock: f"{minutes_of(clock[0]) / 60:.6g}", text)
+    return text if _RATIO.search(text) else TIMES.sub(lambda time: f"{minutes_of(time[0]) / 60:.6g}", text)
 
 
 def _in_line(text: str, line: int) -> Iterator[Amount]:

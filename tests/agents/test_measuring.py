@@ -42,6 +42,8 @@ def made(task: str, line: str, first: str, operation: str, second: str, *more: S
         ("How long are 3 rounds?", COURSE, "6.5", "*", "3", True),
         ("How many passengers would 54 passengers be?", LICENCE, "54", "*", "58", False),
         ("How many passengers would 54 passengers be?", LICENCE, "58", "-", "54", True),
+        ("How many hours are 12 km?", "Rules: Walk 4 km an hour.", "12", "/", "4", True),
+        ("How many hours are 12 km?", "Rules: Paint 4 litres an hour.", "12", "/", "4", False),
         ("How large is it, 4 metres wide?", "Room: It is 6 metres long.", "6", "*", "4", True),
         ("What do we owe for 4 hours?", "staff: name Theo; price_per_hour 28", "4", "*", "28", True),
         ("What do 30 packs cost?", "stock: pack size 56; pack price £ 2.75", "30", "*", "2.75", True),

@@ -64,6 +64,20 @@ def test_the_hour_of_a_clock_time_is_no_number_of_a_sum(expression: str, passes:
     assert ("arguments" not in failed(made, question)) is passes
 
 
+@pytest.mark.parametrize(
+    ("question", "expression", "passes"),
+    [
+        ("It costs 45 an hour, and we need it 14:00-17:30. What is that?", "45+17", False),
+        ("Mix it 1:20, with 3 litres of soap. How much water?", "3*20", True),
+    ],
+)
+def test_times_stand_in_a_range_and_are_no_ratios(question: str, expression: str, passes: bool) -> None:
+    made = Attempt(
+        "7", [("tool:calculate", f"{expression} = 7")], [("calculate", {"expression": expression}, None)], True
+    )
+    assert ("arguments" not in failed(made, question)) is passes
+
+
 def test_a_sum_of_full_hours_takes_them_as_they_are() -> None:
     made = Attempt(
         "15", [("tool:calculate", "(17-14)*5 = 15")], [("calculate", {"expression": "(17-14)*5"}, None)], True
