@@ -10,14 +10,26 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount
-from pointwork.agents.parsing.calculating import Calculation
+from pointwork.agents.parsing.calculating import Calculation, Step
+from pointwork.agents.parsing.operations import COPY
 from pointwork.agents.readings.moments import asked_unit, compatible, unit_of
 from pointwork.text import tokenize
 
 _WORD = r"[^\W\d_]+"
-_PER = re.compile(rf"(?:\W*{_WORD}){{0,2}}?\s*(?:\b(?:an?|per|each|every)\s+|/\s*)(?P<unit>{_WORD})")
+_PER = re.compile(rf"(?:\W*{_WORD}){{0,3}}?\s*(?:\b(?:an?|per|each|every)\s+|/\s*)(?P<unit>{_WORD})")
 _CALLED = re.compile(r"(?:^|[;:]\s+)(?P<column>[^;:]*)$")
 _SUMMED = frozenset({"total", "average", "highest", "lowest", "first", "last"})
+# what a query asks (``parsing.telling``): of a column as it is, or of what is not measured as it is
+_QUERIED = re.compile(r"^[\w-]+: (?P<column>[^;:]+?)(?: where [^;]*| of the [^;]*)?: $")
+_MADE = re.compile(
+    r"\b(?:per cent of|number of|ratio of|days (?:from|between)|minutes from|times|plus|minus|per)\b"
+)
+_ROW = next(iter(tokenize("rows")))
+_FACTORS = frozenset({"*", "/", "r/"})
+_SHARES = frozenset({"share", "rshare"})
+_APART = frozenset(
+    {"-", "r-", "/", "r/", "share", "rshare", "days", "weeks", "months", "years", "minutes", "hours"}
+)
 _MONEY = frozenset({"pound", "pounds"})  # and a weight
 
 
@@ -42,15 +54,39 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
     """
     if found.kind in (DATE, TIME) and _HOW.match(task) and not _MOMENT.search(task):
         return False  # "how long" is not answered by an hour of the day
+    if any(_said(step) for step in found.steps) or _through_itself(found):
+        return False
     texts = (task, *lines)
     sides = [side for step in found.steps for side in (step.first, step.second)]
     amounts = list(dict.fromkeys(side for side in sides if isinstance(side, Amount) and side.kind == NUMBER))
     measures = {amount: _measure(texts[amount.line], amount) for amount in amounts}
-    if any(_squared(step.first, step.second, measures) for step in found.steps if step.operation == "*"):
-        return False
+    for step in found.steps:
+        pair = [
+            measures[side] for side in (step.first, step.second) if isinstance(side, Amount) and side in measures
+        ]
+        if len(pair) == 2 and _mixed(step.operation, *pair):
+            return False
     if any(isinstance(side, float) for side in sides) or found.kind != NUMBER:
         return True  # a constant may convert
     return not (_in_another(task, list(measures.values())) or any(_unpaid(measures)))
+
+
+def _said(step: Step) -> bool:
+    """Whether nobody asks for it: a number of the task as it is, or how far what two lines say is from itself."""
+    first, second = step.first, step.second
+    if not (isinstance(first, Amount) and isinstance(second, Amount)):
+        return False
+    if step.operation == COPY:
+        return not first.line
+    same = (first.value, first.kind) == (second.value, second.kind)
+    return same and step.operation in _APART and bool(first.line and second.line)
+
+
+def _through_itself(found: Calculation) -> bool:
+    """Whether only factors are joined, and one of them is there twice: 60 / (60 / 25)."""
+    sides = [side for step in found.steps for side in (step.first, step.second) if isinstance(side, Amount)]
+    factors = {step.operation for step in found.steps} <= _FACTORS
+    return factors and len(set(sides)) < len(sides)
 
 
 def _in_another(task: str, measures: Sequence[_Measure]) -> bool:
@@ -71,14 +107,28 @@ def _unpaid(measures: dict[Amount, _Measure]) -> Iterator[bool]:
         yield one.per is not None and bool(others) and not any(fit)
 
 
-def _squared(first: object, second: object, measures: dict[Amount, _Measure]) -> bool:
-    """Whether two counts of the same thing are multiplied; metres by metres are an area."""
-    if not (isinstance(first, Amount) and isinstance(second, Amount) and {first, second} <= measures.keys()):
-        return False
-    one, other = measures[first], measures[second]
+def _mixed(operation: str, one: _Measure, other: _Measure) -> bool:
+    """Whether two that are joined can not be."""
+    if operation == "*":
+        return _squared(one, other) or _by_itself(one, other)
+    rows = [measure.thing == _ROW for measure in (one, other)]
+    return operation in _SHARES and any(rows) and not all(rows) and bool(one.thing and other.thing)
+
+
+def _squared(one: _Measure, other: _Measure) -> bool:
+    """Whether two counts of the same thing are multiplied, or two times; metres by metres are an area."""
     if one.per is not None or other.per is not None or compatible(one.unit, _unit("metre")):
         return False
-    return bool(one.thing) and one.thing == other.thing
+    times = compatible(one.unit, _unit("hour")) and compatible(other.unit, _unit("hour"))
+    return times or (bool(one.thing) and one.thing == other.thing)
+
+
+def _by_itself(one: _Measure, other: _Measure) -> bool:
+    """Whether litres an hour are multiplied by litres."""
+    return any(
+        a.per is not None and b.per is None and compatible(a.unit, b.unit) and not compatible(a.per, b.unit)
+        for a, b in ((one, other), (other, one))
+    )
 
 
 def _measure(text: str, amount: Amount) -> _Measure:
@@ -87,7 +137,9 @@ def _measure(text: str, amount: Amount) -> _Measure:
     per = _unit(match["unit"]) if match else None
     said = re.match(rf"[\s-]*({_WORD})(?:[\s-]({_WORD}))?", behind)
     words = [word for word in said.groups() if word] if said else []
-    column = _CALLED.search(before)
+    column = _QUERIED.search(before) or _CALLED.search(before)
+    if column is not None and _MADE.search(column["column"]) and column.re is _QUERIED:
+        return _Measure(None, None, _ROW if column["column"].startswith("number of rows") else "")
     if not words and column is not None and amount.line:
         counted, rate, by = _column(column["column"]).partition(" per ")
         words = [word for word in counted.split() if word not in _SUMMED][::-1]

@@ -29,6 +29,9 @@ _HOW_MANY = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 # Tools that compute with what they are given: an earlier answer that a step speaks of has to go into them.
 _COMPUTES = frozenset({"calculate", "convert", "date_math"})
 
+# How far something is from itself, or how many times it is itself.
+_NOTHING = re.compile(r"\s*[01](?:\.0*)?(?:\s|$)")
+
 # Arguments that are a program, or what it is tested with.
 _PROGRAM = frozenset({"code", "cases"})
 
@@ -139,6 +142,8 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     if strange:
         return Check("arguments", False, f"{', '.join(sorted(strange))} is in the call, not in the question")
     handed = [text for source, text in facts if source.startswith("answer:") and text.strip() in question]
+    if attempt.computed and _NOTHING.match(attempt.text) and (same := _twice(handed, question)):
+        return Check("arguments", False, f"two earlier steps say {same[:40]!r}, and that is compared with itself")
     left = [text for text in handed if (its := numbers(text)) and not (_shares(its) | its) & used]
     if left and _reckoned(attempt):
         return Check("arguments", False, f"the call leaves out {left[0].strip()[:40]!r}, an earlier step's answer")
@@ -146,6 +151,12 @@ def _arguments_grounded(attempt: Attempt, question: str, facts: Sequence[tuple[s
     if attempt.computed and not seen and len(asked) > 1 and len(taken) < 2:
         return Check("arguments", False, f"of the question's numbers the call uses {', '.join(taken) or 'none'}")
     return Check("arguments", True)
+
+
+def _twice(handed: Sequence[str], question: str) -> str:
+    """What two earlier steps answered alike, if the question holds both."""
+    texts = [text.strip() for text in handed]
+    return next((text for text in texts if texts.count(text) > 1 and question.count(text) > 1), "")
 
 
 def _plain(value: object) -> str:

@@ -17,6 +17,7 @@ _AMOUNT = re.compile(
     r"(?=(?:[a-zA-Z%€£$°²³]{0,3}(?!\w))|$)"
 )
 _LONGEST = 9  # digits of a number
+_DIALLED = re.compile(r"(?<![\w.,:/-])\+?0\d{2,}[ /-]$")  # 01632 960690
 
 
 @dataclass(frozen=True)
@@ -68,5 +69,5 @@ def _in_line(text: str, line: int) -> Iterator[Amount]:
                 yield Amount(float(date.fromisoformat(written).toordinal()), DATE, written, start, end, line)
         elif match["time"]:
             yield Amount(minutes_of(written), TIME, written, start, end, line)
-        elif len(written) <= _LONGEST and not re.match(r"0\d", written):
+        elif len(written) <= _LONGEST and not re.match(r"0\d", written) and not _DIALLED.search(text[:start]):
             yield Amount(float(written.replace(",", "")), NUMBER, written, start, end, line)

@@ -52,12 +52,46 @@ def made(task: str, line: str, first: str, operation: str, second: str, *more: S
         ("What is it with 2 pounds more?", "staff: name Theo; price_per_hour 28", "2", "+", "28", True),
         ("What are the hours at that price?", "trips: hours 26; price_per_litre 1.7", "26", "*", "1.7", False),
         ("What are 25 crates?", "pickers: rate_gbp_per_crate 4.05", "25", "*", "4.05", True),
+        ("Driving at 65 pence a kilometre?", "log: total litres where car is T: 101.9", "65", "*", "101.9", False),
+        ("Driving at 65 pence a kilometre?", "log: total litres per car: 101.9", "65", "*", "101.9", True),
+        ("Driving at 65 pence a kilometre?", "log: number of rows where litres is 5: 12", "65", "*", "12", True),
+        ("At 2.3 litres of petrol an hour?", "trips: total diesel litres: 9.5", "9.5", "*", "2.3", False),
+        ("At 2.3 litres of petrol an hour?", "trips: total hours: 9.5", "9.5", "*", "2.3", True),
+        ("How many minutes?", "picks: hours 9.5; The long break lasts 45 minutes.", "9.5", "*", "45", False),
+        ("How many litres?", "It covers 6 square metres a litre; it is 7 metres wide", "6", "*", "7", False),
+        ("Which number at 3 in the morning?", "staff: bleep 2109", "3", "copy", "3", False),
+        ("Which number at 3 in the morning?", "staff: bleep 2109", "2109", "copy", "2109", True),
+        ("What share of sessions?", "bookings in all: 74 rows; people total 424", "74", "share", "424", False),
+        ("What share of sessions?", "bookings in all: 74 rows; 19 rows without", "19", "share", "74", True),
+        ("People a session?", "bookings in all: 74 rows; people total 424", "424", "/", "74", True),
     ],
 )
 def test_units_speak_against_it_only_where_they_are_told(
     task: str, line: str, first: str, operation: str, second: str, fits: bool
 ) -> None:
     assert measures_fit(task, [line], made(task, line, first, operation, second)) is fits
+
+
+@pytest.mark.parametrize(
+    ("operation", "fits"), [("-", False), ("share", False), ("/", False), ("+", True), (">=", True)]
+)
+def test_what_two_lines_say_is_not_compared_with_itself(operation: str, fits: bool) -> None:
+    task, lines = (
+        "How far is the average of 3 from what was hoped for?",
+        ["visits: average eur: 3", "in all: eur 3"],
+    )
+    asked, one, same = amounts_of([task, *lines])
+    assert measures_fit(task, lines, Calculation(0.9, 0.0, NUMBER, (Step(one, same, operation),))) is fits
+    assert measures_fit(task, lines, Calculation(0.9, 0.0, NUMBER, (Step(asked, same, operation),)))
+
+
+def test_nothing_is_divided_by_what_is_divided_by_it() -> None:
+    task, line = "How many hours is a plank of 60 mm in the box?", "Box: It needs one hour for each 25 millimetres."
+    thick, each = amounts_of([task, line])
+    hours, through = Step(thick, each, "/"), Step(thick, 0, "/")
+    assert measures_fit(task, [line], Calculation(0.9, 2.4, NUMBER, (hours,)))
+    assert not measures_fit(task, [line], Calculation(0.9, 25.0, NUMBER, (hours, through)))
+    assert measures_fit(task, [line], Calculation(0.9, 0.4, NUMBER, (Step(thick, each, "-"), through)))
 
 
 @pytest.mark.parametrize("seats", [SEATS, "trips in all: 3 rows; passengers total 54"])

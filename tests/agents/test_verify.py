@@ -128,6 +128,27 @@ def test_what_an_earlier_step_answered_goes_into_the_call(
     assert "earlier" not in {check.name: check.why for check in checks}["arguments"]
 
 
+@pytest.mark.parametrize(
+    ("question", "handed", "answer", "passes"),
+    [
+        ("days from 2024-06-18 to 2024-06-18", ["2024-06-18", "2024-06-18"], "0 days", False),
+        ("6.5 nmi / 6.5 nmi", ["6.5 nmi", "6.5 nmi"], "1 nmi", False),
+        ("2024-06-18 - 2024-06-18", ["2024-06-18"], "0 days", True),  # the user's own
+        ("days from 2024-06-17 to 2024-06-18", ["2024-06-17", "2024-06-18"], "1 day", True),
+        ("12 - 11", ["12", "12"], "1", True),  # one of them is not spoken of
+        ("12 + 12", ["12", "12"], "24", True),
+    ],
+)
+def test_what_two_steps_say_is_not_compared_with_itself(
+    question: str, handed: list[str], answer: str, passes: bool
+) -> None:
+    facts = [(f"answer:s{number}", text) for number, text in enumerate(handed, 1)]
+    call = ("date_math", {"expression": question}, None)
+    attempt = Attempt(answer, [("tool:date_math", f"{question} = {answer}")], [call], True)
+    checks = check_answer(attempt, question=question, answer_type="text", facts=facts, needs_evidence=False)
+    assert {check.name: check.passed for check in checks}["arguments"] is passes
+
+
 def test_a_call_that_only_failed_does_not_count() -> None:
     assert failed(Attempt("5", [], [("calculate", {"expression": "("}, "not an expression")])) == ["tool"]
 
