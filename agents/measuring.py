@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pointwork.agents.facts.summed import called
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount
 from pointwork.agents.parsing.calculating import Calculation, Step
 from pointwork.agents.parsing.operations import COPY
@@ -54,9 +55,9 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
     """
     if found.kind in (DATE, TIME) and _HOW.match(task) and not _MOMENT.search(task):
         return False  # "how long" is not answered by an hour of the day
-    if any(_said(step) for step in found.steps) or _through_itself(found):
-        return False
     texts = (task, *lines)
+    if any(_said(step, texts) for step in found.steps) or _through_itself(found):
+        return False
     sides = [side for step in found.steps for side in (step.first, step.second)]
     amounts = list(dict.fromkeys(side for side in sides if isinstance(side, Amount) and side.kind == NUMBER))
     measures = {amount: _measure(texts[amount.line], amount) for amount in amounts}
@@ -71,15 +72,18 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
     return not (_in_another(task, list(measures.values())) or any(_unpaid(measures)))
 
 
-def _said(step: Step) -> bool:
-    """Whether nobody asks for it: a number of the task as it is, or how far what two lines say is from itself."""
+def _said(step: Step, texts: Sequence[str]) -> bool:
+    """Whether nobody asks for it: a number of the task as it is, or how far a sum is from what says the same.
+
+    Two rows may well have the same, and then that is 0; a line of sums repeats what a row or a query says.
+    """
     first, second = step.first, step.second
     if not (isinstance(first, Amount) and isinstance(second, Amount)):
         return False
     if step.operation == COPY:
         return not first.line
-    same = (first.value, first.kind) == (second.value, second.kind)
-    return same and step.operation in _APART and bool(first.line and second.line)
+    same = (first.value, first.kind) == (second.value, second.kind) and bool(first.line and second.line)
+    return same and step.operation in _APART and any(called(texts[one.line], one.start) for one in (first, second))
 
 
 def _through_itself(found: Calculation) -> bool:

@@ -78,11 +78,17 @@ def test_units_speak_against_it_only_where_they_are_told(
 def test_what_two_lines_say_is_not_compared_with_itself(operation: str, fits: bool) -> None:
     task, lines = (
         "How far is the average of 3 from what was hoped for?",
-        ["visits: average eur: 3", "in all: eur 3"],
+        ["visits: average eur: 3", "visits in all: 78 rows; eur total 234, average 3"],
     )
-    asked, one, same = amounts_of([task, *lines])
+    asked, one, *_, same = amounts_of([task, *lines])
     assert measures_fit(task, lines, Calculation(0.9, 0.0, NUMBER, (Step(one, same, operation),))) is fits
     assert measures_fit(task, lines, Calculation(0.9, 0.0, NUMBER, (Step(asked, same, operation),)))
+
+
+def test_two_rows_may_have_the_same() -> None:
+    task, lines = "How many more did Ann pick than Ben?", ["picks: name Ann; crates 3", "picks: name Ben; crates 3"]
+    one, other = amounts_of([task, *lines])
+    assert measures_fit(task, lines, Calculation(0.9, 0.0, NUMBER, (Step(one, other, "-"),)))
 
 
 def test_nothing_is_divided_by_what_is_divided_by_it() -> None:
