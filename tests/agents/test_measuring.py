@@ -57,6 +57,7 @@ def made(task: str, line: str, first: str, operation: str, second: str, *more: S
         ("Driving at 65 pence a kilometre?", "log: number of rows where litres is 5: 12", "65", "*", "12", True),
         ("At 2.3 litres of petrol an hour?", "trips: total diesel litres: 9.5", "9.5", "*", "2.3", False),
         ("At 2.3 litres of petrol an hour?", "trips: total hours: 9.5", "9.5", "*", "2.3", True),
+        ("At 2.3 litres of petrol an hour?", "trips: total km: 9.5", "9.5", "*", "2.3", False),
         ("How many minutes?", "picks: hours 9.5; The long break lasts 45 minutes.", "9.5", "*", "45", False),
         ("How many litres?", "It covers 6 square metres a litre; it is 7 metres wide", "6", "*", "7", False),
         ("Which number at 3 in the morning?", "staff: bleep 2109", "3", "copy", "3", False),
