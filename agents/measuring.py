@@ -18,6 +18,9 @@ from pointwork.text import tokenize
 
 _WORD = r"[^\W\d_]+"
 _PER = re.compile(rf"(?:\W*{_WORD}){{0,3}}?\s*(?:\b(?:an?|per|each|every)\s+|/\s*)(?P<unit>{_WORD})")
+# "for each litre of beer we use 4.6 litres of water", "0.8 kg of ice to a kilo of fish"
+_FOR = re.compile(rf"\bfor (?:an?|each|every) (?P<unit>{_WORD})[^.;:]*$", re.IGNORECASE)
+_TO = re.compile(rf"[^.;:,]*?\b(?:to|for) (?:an?|each|every) (?P<unit>{_WORD})", re.IGNORECASE)
 _CALLED = re.compile(r"(?:^|[;:]\s+)(?P<column>[^;:]*)$")
 _SUMMED = frozenset({"total", "average", "highest", "lowest", "first", "last"})
 # what a query asks (``parsing.telling``): of a column as it is, or of what is not measured as it is
@@ -27,23 +30,45 @@ _MADE = re.compile(
 )
 _ROW = next(iter(tokenize("rows")))
 _FACTORS = frozenset({"*", "/", "r/"})
+_CONVERTING = frozenset({"pct", "share", "rshare"})  # a hundredth
+_DIVIDING = frozenset({"/", "r/", "share", "rshare"})
+_FACTORS_TOLD = frozenset({10.0, 24.0, 60.0, 100.0, 365.0, 1000.0})  # "1000 MB each"
+_TERMS = frozenset({"+", "-", "r-"})
 _SHARES = frozenset({"share", "rshare"})
 _APART = frozenset(
     {"-", "r-", "/", "r/", "share", "rshare", "days", "weeks", "months", "years", "minutes", "hours"}
 )
-_MONEY = frozenset({"pound", "pounds"})  # and a weight
-
+_CURRENCIES = {
+    word: name
+    for name, words in {
+        "euro": "€ eur euros",
+        "dollar": "$ usd cad aud nzd dollars",
+        "pound": "£ gbp",
+        "franc": "chf francs",
+        "crown": "kr kc czk sek nok dkk crowns kroner kronor",
+    }.items()
+    for word in words.split()
+}
+_PAID = frozenset({"price", "rate", "fee", "wage", "pay", "cost", "gross"})
+_JOINED = frozenset({"nautical", "square", "cubic", "kilowatt", "watt", "fluid", "metric"})  # with the word behind
+_SIGNS = {"/": " per ", "£": " gbp ", "€": " eur ", "$": " usd "}
+_SPANS = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
+# more often something else than the unit
+_NO_UNIT = frozenset({"pound", "pounds", "unit", "units", "cost", "costs", "points", "quarter", "quarters"})
+_NO_SIGN = frozenset({"a", "b", "c", "d", "f", "j", "k", "n", "p", "s", "u", "v", "x", "y"})
 
 _HOW = re.compile(r"\W*how\s+(?:long|many|much|far|old|heavy|tall)\b", re.IGNORECASE)
+_LONG = re.compile(r"\W*how\s+long\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b(?:when|dates?|which\s+day|what\s+(?:time|day)|at\s+which)\b", re.IGNORECASE)
 
 
 class _Measure(NamedTuple):
-    """What an amount is measured in, what it is by ("a litre"), and the stem of what is counted."""
+    """What an amount is measured in, what it is by ("a litre"), the stem of what is counted, and the currency."""
 
     unit: object | None
     per: object | None
     thing: str
+    money: str = ""
 
 
 def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
@@ -53,8 +78,9 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
         task, lines: as the calculation was read in them.
         found: what may be calculated.
     """
-    if found.kind in (DATE, TIME) and _HOW.match(task) and not _MOMENT.search(task):
-        return False  # "how long" is not answered by an hour of the day
+    how = _HOW.match(task) is not None and not _MOMENT.search(task)
+    if how and (found.kind == TIME or (found.kind == DATE and not _LONG.match(task))):
+        return False  # "how long" is not answered by an hour of the day; "how long does it run" may be by a date
     texts = (task, *lines)
     if any(_said(step, texts) for step in found.steps) or _through_itself(found):
         return False
@@ -67,9 +93,14 @@ def measures_fit(task: str, lines: Sequence[str], found: Calculation) -> bool:
         ]
         if len(pair) == 2 and _mixed(step.operation, *pair):
             return False
-    if any(isinstance(side, float) for side in sides) or found.kind != NUMBER:
-        return True  # a constant may convert
-    return not (_in_another(task, list(measures.values())) or any(_unpaid(measures)))
+    joined = {step.operation for step in found.steps}
+    if any(_unpaid(joined, measures)):
+        return False
+    converted = any(isinstance(side, float) for side in sides) or not _CONVERTING.isdisjoint(joined)
+    timed = any(isinstance(side, Amount) and side.kind != NUMBER for side in sides)
+    if converted or timed or found.kind != NUMBER or any(amount.value in _FACTORS_TOLD for amount in amounts):
+        return True
+    return not _in_another(task, list(measures.values()), divided=not _DIVIDING.isdisjoint(joined))
 
 
 def _said(step: Step, texts: Sequence[str]) -> bool:
@@ -93,38 +124,53 @@ def _through_itself(found: Calculation) -> bool:
     return factors and len(set(sides)) < len(sides)
 
 
-def _in_another(task: str, measures: Sequence[_Measure]) -> bool:
-    """Whether it comes to another unit of the kind than the one that is asked for."""
+def _in_another(task: str, measures: Sequence[_Measure], divided: bool) -> bool:
+    """Whether it comes to another unit of the kind than the one that is asked for: litres by litres are cups."""
     asked = asked_unit(task)
-    if asked is None:
+    if asked is None or asked[1] == unit_of("pound"):
         return False
     known = [unit for one in measures for unit in (one.unit, one.per) if unit is not None]
     alike = [unit for unit in known if compatible(unit, asked[1])]
-    return bool(alike) and asked[1] not in alike
+    return bool(alike) and asked[1] not in alike and not (divided and len(alike) > 1)
 
 
-def _unpaid(measures: dict[Amount, _Measure]) -> Iterator[bool]:
-    """Of each rate, whether nothing beside it can be what it is by, or of: km by km an hour are hours."""
+def _unpaid(joined: set[str], measures: dict[Amount, _Measure]) -> Iterator[bool]:
+    """Of each rate, whether nothing beside it can be what it is by, or of: km by km an hour are hours.
+
+    What is divided may be of what the rate counts, where that is not told.
+    """
+    divided = not _DIVIDING.isdisjoint(joined)
     for amount, one in measures.items():
-        others = [other.unit for key, other in measures.items() if key != amount]
-        fit = (unit is None or compatible(unit, one.per) or compatible(unit, one.unit) for unit in others)
-        yield one.per is not None and bool(others) and not any(fit)
+        others = [other for key, other in measures.items() if key != amount]
+        fits = (one.per, one.unit, _unit("percent"))
+        fit = [
+            other.unit is None
+            or any(compatible(other.unit, known) for known in fits)
+            or (divided and compatible(other.per, one.per))  # miles by miles a gallon are gallons
+            for other in others
+        ]
+        told = one.unit is not None or bool(one.money) or not divided
+        yield one.per is not None and told and bool(others) and not any(fit) and not joined <= _TERMS
 
 
 def _mixed(operation: str, one: _Measure, other: _Measure) -> bool:
     """Whether two that are joined can not be."""
     if operation == "*":
         return _squared(one, other) or _by_itself(one, other)
+    if operation in _TERMS:
+        return _apart(one, other)
     rows = [measure.thing == _ROW for measure in (one, other)]
     return operation in _SHARES and any(rows) and not all(rows) and bool(one.thing and other.thing)
 
 
 def _squared(one: _Measure, other: _Measure) -> bool:
-    """Whether two counts of the same thing are multiplied, or two times; metres by metres are an area."""
+    """Whether two counts of the same thing are multiplied, two times, or money; metres by metres are an area."""
     if one.per is not None or other.per is not None or compatible(one.unit, _unit("metre")):
         return False
-    times = compatible(one.unit, _unit("hour")) and compatible(other.unit, _unit("hour"))
-    return times or (bool(one.thing) and one.thing == other.thing)
+    if one.money and one.money == other.money:
+        return True
+    brief = [any(each.unit == _unit(name) for name in ("hour", "minute", "second")) for each in (one, other)]
+    return all(brief) or (bool(one.thing) and one.thing == other.thing)  # days by hours: hours a day
 
 
 def _by_itself(one: _Measure, other: _Measure) -> bool:
@@ -135,31 +181,58 @@ def _by_itself(one: _Measure, other: _Measure) -> bool:
     )
 
 
+def _apart(one: _Measure, other: _Measure) -> bool:
+    """Whether nobody adds them: euros and kilometres, litres and hours."""
+    if one.per is not None or other.per is not None:
+        return False
+    if one.unit is not None and other.unit is not None:
+        return not compatible(one.unit, other.unit)
+    return any(a.money and b.unit is not None for a, b in ((one, other), (other, one)))
+
+
 def _measure(text: str, amount: Amount) -> _Measure:
     behind, before = text[amount.end :], text[: amount.start]
-    match = _PER.match(behind)
-    per = _unit(match["unit"]) if match else None
     said = re.match(rf"[\s-]*({_WORD})(?:[\s-]({_WORD}))?", behind)
     words = [word for word in said.groups() if word] if said else []
     column = _QUERIED.search(before) or _CALLED.search(before)
     if column is not None and _MADE.search(column["column"]) and column.re is _QUERIED:
         return _Measure(None, None, _ROW if column["column"].startswith("number of rows") else "")
     if not words and column is not None and amount.line:
-        counted, rate, by = _column(column["column"]).partition(" per ")
-        words = [word for word in counted.split() if word not in _SUMMED][::-1]
-        if rate:
-            return _Measure(None, _unit((by.split() or [""])[0]), "")
-        unit = next((unit for word in words if (unit := _unit(word)) is not None), None)
-    else:
-        unit = (_unit(" ".join(words)) if len(words) == 2 else None) or (_unit(words[0]) if words else None)
-    return _Measure(unit, per, next(iter(tokenize(words[0])), "") if words else "")
+        return _of_column(column["column"])
+    signs = (before[-1:], *(word.lower() for word in words[:1]), behind[:1])
+    money = next((_CURRENCIES[sign] for sign in signs if sign in _CURRENCIES), "")
+    joined = len(words) == 2 and words[0].lower() in _JOINED
+    unit = None if money or not words else _unit(" ".join(words) if joined else words[0])
+    match = _PER.match(behind) or _TO.match(behind) or _FOR.search(before)
+    thing = next(iter(tokenize(words[0])), "") if words else ""
+    return _Measure(unit, _unit(match["unit"]) if match else None, thing, money)
 
 
-def _column(name: str) -> str:
-    """A column's words; "price_per_hour", "£/month" and "spots_a_day" are rates."""
-    spoken = re.sub(r"[\W\d_]+", " ", name.replace("/", " per "))
-    return re.sub(r" (?:an?|each|every) ", " per ", f" {spoken} ")
+def _of_column(name: str) -> _Measure:
+    """What stands in a column; "price_per_hour", "£/month", "spots_a_day", "usd_hour" and "kg_ha" are rates."""
+    spoken = re.sub(r"[\W\d_]+", " ", re.sub(r"[/£€$]", lambda sign: _SIGNS[sign[0]], name)).lower()
+    counted, rate, by = re.sub(r" (?:an?|each) ", " per ", f" {spoken} ").partition(" per ")
+    words = [word for word in counted.split() if word not in _SUMMED][::-1]
+    money = next((_CURRENCIES[word] for word in words if word in _CURRENCIES), "")
+    units = [unit for word in words if (unit := _unit(word)) is not None]
+    spans = [unit for word in words if word in _SPANS and (unit := _unit(_SPANS[word])) is not None]
+    unit = None if money or not units else units[0]
+    if rate:
+        return _Measure(unit, _unit((by.split() or [""])[0]), "", money)
+    if spans:
+        return _Measure(unit, spans[0], "", money)
+    if units and (money or not _PAID.isdisjoint(words)):
+        return _Measure(None, units[0], "", money)
+    if len(units) > 1:
+        return _Measure(units[1], units[0], "", money)
+    # "dog 0.50" in a list of prices is no dog, "dogs 12" are twelve
+    counts = words and (len(spoken.split()) > 1 or words[0].endswith("s"))
+    thing = next(iter(tokenize(words[0])), "") if counts else ""
+    return _Measure(unit, None, thing, money)
 
 
 def _unit(name: str) -> object | None:
-    return None if name.lower() in _MONEY else unit_of(name)
+    name = name.lower() if len(name) > 3 else name
+    if name.lower() in _NO_UNIT or name.lower() in _NO_SIGN:
+        return None
+    return unit_of("percent" if name == "pct" else name)

@@ -74,6 +74,43 @@ def test_units_speak_against_it_only_where_they_are_told(
 
 
 @pytest.mark.parametrize(
+    ("task", "line", "first", "operation", "second", "fits"),
+    [
+        ("What do 890 dollars make?", "kiosk: sells nzd total 47.3", "890", "*", "47.3", False),
+        ("What do 890 dollars make?", "kiosk: sells eur total 47.3", "890", "*", "47.3", True),  # an exchange rate
+        ("What is left of £1800?", "parts: gbp total 645", "1800", "-", "645", True),
+        ("What is left of £1800?", "trips: km total 645", "1800", "-", "645", False),
+        ("What is left of 3 litres?", "Bench: It takes 20 minutes.", "3", "-", "20", False),
+        ("By how much do they exceed 65 kg?", "Feeding: Dogs of 40 kg are fed 3 times.", "65", "-", "40", True),
+        ("Over by 9 hours?", "Rules: They work at most 6 hours a month.", "9", "-", "6", True),
+        ("What do 7 hours cost?", "staff: name Theo; usd_hour 26.8", "7", "*", "26.8", True),
+        ("What do 9 days cost?", "gear: item Tent; day_rate_eur 18", "9", "*", "18", True),
+        ("What do 9 litres cost?", "gear: item Tent; day_rate_eur 18", "9", "*", "18", False),
+        ("Seed for 12.5 ha?", "seed: crop Rye; sowing_kg_ha 120", "12.5", "*", "120", True),
+        ("Hours in 52 weeks?", "staff: name Theo; weekly_hours 38", "52", "*", "38", True),
+        ("Hours in 52 weeks?", "staff: hours per week total 72", "52", "*", "72", True),
+        ("Thread for 174 copies?", "THREAD_METRES_PER_COPY = 2.4", "174", "*", "2.4", True),
+        ("How many minutes for 155 litres?", "pump: pump_litres_per_min 38", "155", "/", "38", True),
+        ("How far with 53 litres?", "cars: car Berlingo; litres_per_100km 6.1", "53", "/", "6.1", True),
+        ("Gas for 290 miles?", "Van: It runs 14.5 miles on a gallon.", "290", "/", "14.5", True),
+        ("Water for 90 litres?", "Brewing: For each litre we use 4.6 litres of water.", "90", "*", "4.6", True),
+        ("Ice for 90 kg?", "Ice: Reckon with 0.8 kg of ice to a kilo of fish.", "90", "*", "0.8", True),
+        ("What more than 36 an hour?", "New: It does 58 metres an hour.", "58", "-", "36", True),
+        ("My 3 dogs?", "tickets: adult 4.20; dog 0.50", "3", "*", "0.50", True),
+        ("How many cups are 12 litres?", "Cups: A cup holds 0.2 litres.", "12", "/", "0.2", True),
+        ("The hours of 4 days of 8 hours?", "Crew: It is so.", "4", "*", "8", True),
+        ("How much in pounds, for 27 kg?", "Bonus: It is 3 times that.", "27", "*", "3", True),
+        ("How many years are 900 days?", "Year: It has 365 days.", "900", "/", "365", True),
+        ("How many pounds are 60 miles?", "Paid: 45 pence a mile.", "60", "pct", "45", True),
+    ],
+)
+def test_rates_are_read_in_columns_and_in_sentences(
+    task: str, line: str, first: str, operation: str, second: str, fits: bool
+) -> None:
+    assert measures_fit(task, [line], made(task, line, first, operation, second)) is fits
+
+
+@pytest.mark.parametrize(
     ("operation", "fits"), [("-", False), ("share", False), ("/", False), ("+", True), (">=", True)]
 )
 def test_what_two_lines_say_is_not_compared_with_itself(operation: str, fits: bool) -> None:
@@ -122,6 +159,15 @@ def test_how_long_is_no_hour_of_the_day(task: str, fits: bool) -> None:
     (early,) = amounts_of([task, "Start: 25 minutes earlier."])
     found = Calculation(0.9, 605.0, TIME, (Step(start, early, "-minutes"),))
     assert measures_fit(task, ["Start: Boats at 10:30."], found) is fits
+
+
+@pytest.mark.parametrize(
+    ("task", "fits"), [("How long does it run?", True), ("How many months does it run?", False)]
+)
+def test_how_long_may_be_a_date(task: str, fits: bool) -> None:
+    (day,) = amounts_of([task, "Contract: until 2026-12-31"])
+    found = Calculation(0.9, 739981.0, DATE, (Step(day, day, "copy"),))
+    assert measures_fit(task, ["Contract: until 2026-12-31"], found) is fits
 
 
 def test_dates_are_left_alone() -> None:
