@@ -101,6 +101,16 @@ def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
     return [queried, queried_anew, plain_anew, queried_anew, questions_anew, queried_anew, plain, queried_anew]
 
 
+def longer(rows: list[Calculated], times: int) -> list[Calculated]:
+    """Those with three values or more so often as said; they are what it does worst."""
+
+    def values(one: Calculated) -> int:
+        seen = len(one.shown.amounts)
+        return len({place for step in one.steps for place in step[:2] if place < seen})
+
+    return rows + [one for one in rows if values(one) >= 3] * (times - 1)
+
+
 def sums(data: Path, pieces: Pieces) -> list[Calculated]:
     """Word problems."""
     own = [
@@ -173,6 +183,7 @@ def main() -> None:
     parser.add_argument("--begin", choices=("parser", "shipped"), default="parser")
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
+    parser.add_argument("--longer", type=int, default=1, help="how often tasks of three values and more are shown")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="into the package")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write instead")
@@ -185,7 +196,7 @@ def main() -> None:
         parser.error("--data (the folder with gsm8k/) and --asked are needed")
     torch.manual_seed(given.seed)
     shipped = encoder.shipped()
-    sorts = corpus(given.asked, shipped.pieces)
+    sorts = [longer(rows, given.longer) for rows in corpus(given.asked, shipped.pieces)]
     problem = sums(given.data, shipped.pieces)
     print(f"{', '.join(str(len(rows)) for rows in sorts)} tasks, {len(problem)} word problems")
     network = Calculator(shipped, calculating.shipped() if given.begin == "shipped" else None)
