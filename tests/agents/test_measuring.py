@@ -101,6 +101,15 @@ def test_units_speak_against_it_only_where_they_are_told(
         ("The hours of 4 days of 8 hours?", "Crew: It is so.", "4", "*", "8", True),
         ("How much in pounds, for 27 kg?", "Bonus: It is 3 times that.", "27", "*", "3", True),
         ("How many years are 900 days?", "Year: It has 365 days.", "900", "/", "365", True),
+        ("What do 9 litres cost?", "staff: weekly_eur 400", "9", "*", "400", False),
+        ("What do 9 weeks cost?", "staff: weekly_eur 400", "9", "*", "400", True),
+        ("What is it with 12 percent off?", "Winter: 10900 crowns a yard.", "10900", "pless", "12", True),
+        ("How many kilos are 5 packs of 1000 grams?", "Packs: It is so.", "5", "*", "1000", True),
+        ("How many kilos are 5 packs of 900 grams?", "Packs: It is so.", "5", "*", "900", False),
+        ("How many metres for 28 copies?", "CLOTH_CM_PER_COPY = 46", "28", "pct", "46", True),
+        ("How far over 15 percent?", "loads: moisture_pct 18.3", "15", "r-", "18.3", True),
+        ("What is left after 4 days?", "racks: rack C 36", "36", "-", "4", True),
+        ("How long do 155 litres last?", "pump: used_per_min 38", "155", "/", "38", True),
         ("How many pounds are 60 miles?", "Paid: 45 pence a mile.", "60", "pct", "45", True),
     ],
 )
@@ -108,6 +117,24 @@ def test_rates_are_read_in_columns_and_in_sentences(
     task: str, line: str, first: str, operation: str, second: str, fits: bool
 ) -> None:
     assert measures_fit(task, [line], made(task, line, first, operation, second)) is fits
+
+
+def test_miles_by_miles_a_gallon_are_gallons() -> None:
+    task, line = "Gas for 290 miles at 3.42 dollars a gallon?", "Van: It runs 14.5 miles on a gallon."
+    miles, price, each = amounts_of([task, line])
+    gallons, paid = Step(miles, each, "/"), Step(price, 0, "*")
+    assert measures_fit(task, [line], Calculation(0.9, 68.4, NUMBER, (gallons, paid)))
+    assert not measures_fit(task, [line], Calculation(0.9, 992.0, NUMBER, (Step(miles, price, "*"),)))
+
+
+def test_months_between_dates_are_no_other_unit_than_days() -> None:
+    task, line = (
+        "How many days until it is serviced?",
+        "Motor: on 2025-02-10, every 6 months; we meet on 2025-07-09.",
+    )
+    day, months, meeting = amounts_of([task, line])
+    steps = Step(day, months, "+months"), Step(meeting, 0, "days")
+    assert measures_fit(task, [line], Calculation(0.9, 32.0, NUMBER, steps))
 
 
 @pytest.mark.parametrize(
