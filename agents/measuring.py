@@ -7,12 +7,13 @@ Word Problem Solving", AAAI 2017).
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pointwork.agents.facts.summed import called
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount
 from pointwork.agents.parsing.calculating import Calculation, Step
-from pointwork.agents.parsing.operations import COPY
+from pointwork.agents.parsing.operations import APART, COPY, LASTS
 from pointwork.agents.readings.moments import asked_unit, compatible, unit_of
 from pointwork.text import tokenize
 
@@ -30,14 +31,12 @@ _MADE = re.compile(
 )
 _ROW = next(iter(tokenize("rows")))
 _FACTORS = frozenset({"*", "/", "r/"})
-_CONVERTING = frozenset({"pct", "share", "rshare"})  # a hundredth
-_DIVIDING = frozenset({"/", "r/", "share", "rshare"})
-_FACTORS_TOLD = frozenset({10.0, 24.0, 60.0, 100.0, 365.0, 1000.0})  # "1000 MB each"
 _TERMS = frozenset({"+", "-", "r-"})
 _SHARES = frozenset({"share", "rshare"})
-_APART = frozenset(
-    {"-", "r-", "/", "r/", "share", "rshare", "days", "weeks", "months", "years", "minutes", "hours"}
-)
+_CONVERTING = _SHARES | {"pct"}  # a hundredth
+_DIVIDING = _SHARES | {"/", "r/"}
+_APART = _DIVIDING | {"-", "r-", *APART, *LASTS}
+_FACTORS_TOLD = frozenset({10.0, 24.0, 60.0, 100.0, 365.0, 1000.0})  # "1000 MB each"
 _CURRENCIES = {
     word: name
     for name, words in {
@@ -51,7 +50,6 @@ _CURRENCIES = {
 }
 _PAID = frozenset({"price", "rate", "fee", "wage", "pay", "cost", "gross"})
 _JOINED = frozenset({"nautical", "square", "cubic", "kilowatt", "watt", "fluid", "metric"})  # with the word behind
-_SIGNS = {"/": " per ", "£": " gbp ", "€": " eur ", "$": " usd "}
 _SPANS = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
 # more often something else than the unit
 _NO_UNIT = frozenset({"pound", "pounds", "unit", "units", "cost", "costs", "points", "quarter", "quarters"})
@@ -210,7 +208,7 @@ def _measure(text: str, amount: Amount) -> _Measure:
 
 def _of_column(name: str) -> _Measure:
     """What stands in a column; "price_per_hour", "£/month", "spots_a_day", "usd_hour" and "kg_ha" are rates."""
-    spoken = re.sub(r"[\W\d_]+", " ", re.sub(r"[/£€$]", lambda sign: _SIGNS[sign[0]], name)).lower()
+    spoken = re.sub(r"[^\w£€$]+|[\d_]+", " ", name.replace("/", " per ")).lower()
     counted, rate, by = re.sub(r" (?:an?|each) ", " per ", f" {spoken} ").partition(" per ")
     words = [word for word in counted.split() if word not in _SUMMED][::-1]
     money = next((_CURRENCIES[word] for word in words if word in _CURRENCIES), "")
@@ -231,6 +229,7 @@ def _of_column(name: str) -> _Measure:
     return _Measure(unit, None, thing, money)
 
 
+@lru_cache(maxsize=1024)
 def _unit(name: str) -> object | None:
     name = name.lower() if len(name) > 3 else name
     if name.lower() in _NO_UNIT or name.lower() in _NO_SIGN:
