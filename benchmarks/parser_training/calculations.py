@@ -21,6 +21,10 @@ Tree = tuple[Any, ...]
 Step = tuple[int, int, int]
 """Two of the amounts that are seen, the constants or earlier steps, by their places; the operation."""
 
+TURNED = {"-": "r-", "/": "r/", "pless": "rpless", "pmore": "rpmore", "share": "rshare", ">": "<", ">=": "<="}
+TURNED |= {other: one for one, other in TURNED.items()}
+"""Operations that are not the same the other way round, and what they are then."""
+
 _UNITS = {"minute": "minutes", "minutes": "minutes", "min": "minutes", "mins": "minutes", "h": "hours"}
 _UNITS |= {unit: f"{one}s" for one in ("hour", "day", "week", "month", "year") for unit in (one, f"{one}s")}
 _COMPARED = {
@@ -37,8 +41,6 @@ _SHIFT = re.compile(rf"(.+) ([+-]) (.+?) ?({'|'.join(sorted(_UNITS, key=len, rev
 _UNIT = re.compile(r"(\{s\d+\}) (?:\S+ )?in \S+")
 _FOUND = re.compile(r"(.*\S) = (\S.*)")
 _MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d{1,2}:\d\d")
-_TURNED = {"-": "r-", "/": "r/", "pless": "rpless", "pmore": "rpmore", "share": "rshare"}
-_TURNED |= {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _FACTORS = (1000.0, 60.0, 100.0, 24.0, 7.0, 10.0)  # between units
 _HUNDRED = ("value", 100.0, NUMBER, "")
@@ -226,10 +228,10 @@ def simple(tree: Tree) -> Tree:
 
 
 def _share_of(share: Tree, whole: Tree) -> Tree | None:
-    """``a / 100 * b``, ``(100 - a) / 100 * b``, ``(1 - a / 100) * b``, ``a / b * 100``."""
+    """``a / 100 * b``, ``(100 ± a) / 100 * b``, ``(1 ± a / 100) * b``, ``a / b * 100``."""
     match share:
-        case ("/", ("-", hundred, part), by) if hundred == by == _HUNDRED:
-            return "pless", whole, part
+        case ("/", ("-" | "+" as sign, hundred, part), by) if hundred == by == _HUNDRED:
+            return "pless" if sign == "-" else "pmore", whole, part
         case ("/", part, by) if by == _HUNDRED:
             return "pct", part, whole
         case ("/", part, by) if whole == _HUNDRED:
@@ -241,13 +243,13 @@ def _share_of(share: Tree, whole: Tree) -> Tree | None:
 
 
 def _hundredth(product: Tree, by: Tree) -> Tree | None:
-    """``a * b / 100``, ``a * (100 - b) / 100``, ``a * 100 / b``."""
+    """``a * b / 100``, ``a * (100 ± b) / 100``, ``a * 100 / b``."""
     _, a, b = product
     if by != _HUNDRED:
         return ("share", b if a == _HUNDRED else a, by) if _HUNDRED in (a, b) else None
     for share, whole in ((a, b), (b, a)):
-        if share[0] == "-" and share[1] == _HUNDRED:
-            return "pless", whole, share[2]
+        if share[0] in ("-", "+") and share[1] == _HUNDRED:
+            return "pless" if share[0] == "-" else "pmore", whole, share[2]
     return "pct", a, b
 
 
@@ -341,7 +343,7 @@ class _Writer:
         if i == j or (i in self.fixed and j in self.fixed):
             raise Other("nothing to join")
         if i > j:
-            i, j, sign = j, i, _TURNED.get(sign, sign)
+            i, j, sign = j, i, TURNED.get(sign, sign)
         kind = kind_of(sign, self.kinds[i], self.kinds[j]) if sign in OPERATIONS else None
         if kind is None:
             raise Other(sign)

@@ -10,16 +10,18 @@ from torch.nn import functional
 
 from parser_training.calculations import Calculated
 from parser_training.network import Layer, embedded
+from parser_training.ways import Course, Ways, ways_of
 from pointwork.agents.parsing.amounts import NUMBER
 from pointwork.agents.parsing.calculating import COMES_TO, RELEVANT
 from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder, rounded
 from pointwork.agents.parsing.layout import MARKS
-from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS
+from pointwork.agents.parsing.operations import CONSTANTS, OPERATIONS
 from pointwork.agents.parsing.showing import SHOWN
 
 _JOINED, _INNER = 96, 192  # width of a value, and of two
 _DROPPED = 0.1
 _RELEVANCE = 0.5  # of the loss of which amounts are needed
+_HALF = bool(getattr(torch.cpu, "get_capabilities", dict)().get("avx512_bf16"))  # else 32 bits are faster
 _KINDS = torch.tensor(COMES_TO)
 _ALL = 2 * len(OPERATIONS)
 
@@ -59,7 +61,7 @@ class Calculator(nn.Module):
 
     def see(self, rows: Sequence[Calculated]) -> torch.Tensor:
         """The last layer of some tasks: shape (tasks, longest, width)."""
-        longest = -(-max(len(row.pieces) for row in rows) // 32) * 32
+        longest = -(-max(len(row.pieces) for row in rows) // 8) * 8
         ids, marks = (torch.zeros(len(rows), longest, dtype=torch.long) for _ in range(2))
         away = torch.full((len(rows), 1, 1, longest), -1e9)
         for number, row in enumerate(rows):
@@ -67,9 +69,10 @@ class Calculator(nn.Module):
             marks[number, : len(row.pieces)] = torch.tensor(row.shown.marks)
             away[number, :, :, : len(row.pieces)] = 0
         x = self.n0(self.word(ids) + self.pos[:longest] + self.mark(marks))
-        for layer in self.layers:
-            x = layer(x, away)
-        return functional.dropout(x, _DROPPED, self.training)
+        with torch.autocast("cpu", torch.bfloat16, enabled=_HALF):
+            for layer in self.layers:
+                x = layer(x, away.to(torch.bfloat16) if _HALF else away)
+        return functional.dropout(x.float(), _DROPPED, self.training)
 
     def loss(self, seen: torch.Tensor, one: Calculated) -> torch.Tensor:
         """Whether the lines say it, which amounts are needed, and of all steps which two and how."""
@@ -77,40 +80,53 @@ class Calculator(nn.Module):
         total = functional.binary_cross_entropy_with_logits(self.answer(seen[0])[0], said)
         if not one.steps:
             return total
+        ways = ways_of(one)
         pooled = torch.stack([seen[a:b].mean(0) for a, b in one.shown.places])
         weights = self.u(torch.cat([pooled, seen[0].expand(len(pooled), WIDTH)], 1))[:, 0]
-        used = sorted({place for i, j, _ in one.steps for place in (i, j) if place < len(pooled)})
-        wanted = torch.zeros(len(pooled))
-        wanted[used] = 1
-        needed = functional.binary_cross_entropy_with_logits(weights, wanted, reduction="sum")
+        best, needed = _relevant(weights, [places for places in ways.leaves if places[0] < len(pooled)])
         # those that are needed, and the likeliest others
         order = weights.detach().argsort(descending=True).tolist()
-        chosen = sorted(list(dict.fromkeys([*used, *order]))[: max(RELEVANT, len(used))])
-        return total + _RELEVANCE * needed + self._steps(seen[0], pooled, weights, one, chosen)
+        chosen = sorted(list(dict.fromkeys([*best, *order]))[: max(RELEVANT, len(best))])
+        return total + _RELEVANCE * needed + self._steps(seen[0], pooled, weights, one, ways, chosen)
 
     def _steps(
-        self, context: torch.Tensor, pooled: torch.Tensor, weights: torch.Tensor, one: Calculated, chosen: list[int]
+        self,
+        context: torch.Tensor,
+        pooled: torch.Tensor,
+        weights: torch.Tensor,
+        one: Calculated,
+        ways: Ways,
+        chosen: list[int],
     ) -> torch.Tensor:
-        count, all_of_them = len(chosen), len(pooled)
+        count, fixed = len(chosen), len(pooled)
         there, kinds, relevance = self._start(pooled, weights, one, chosen)
         context, last, total = self.cls(context), torch.zeros(_JOINED), torch.zeros(())
-        for number, (i, j, operation) in enumerate(one.steps):
-            i, j = (chosen.index(k) if k < all_of_them else count + k - all_of_them for k in (i, j))
+        placed = {place: number for number, place in enumerate(chosen)}
+        placed |= {fixed + number: count + number for number in range(len(CONSTANTS))}
+        course = Course(ways, placed)
+        while True:
             first, second = self._pairs(kinds, count)
             made, logits = self._joined(there, kinds, relevance, first, second, context, last)
-            if not number:
+            if not course.step:
                 both = torch.cat([there[:count], context.expand(count, _JOINED)], 1)
                 logits = torch.cat([logits, self.copy(both)[:, 0] + 2 * self.mix * relevance[:count]])
-            if OPERATIONS[operation] == COPY:
-                return total + _choice(logits, len(first) * _ALL + i)
-            place = int(((first == i) & (second == j)).nonzero()[0, 0])
-            stops = int(number == len(one.steps) - 1)
-            total = total + _choice(logits, (place * len(OPERATIONS) + operation) * 2 + stops)
-            last = made[place, operation]
+            if course.copied:
+                return total + _choices(logits, [len(first) * _ALL + place for place in course.copied])
+            pairs = {pair: place for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+            right = {
+                (pairs[i, j] * len(OPERATIONS) + operation) * 2 + course.stops: (i, j, operation)
+                for i, j, operation in course.right()
+                if (i, j) in pairs
+            }
+            total = total + _choices(logits, list(right))
+            if course.stops:
+                return total
+            i, j, operation = right[max(right, key=lambda at: float(logits[at].detach()))]
+            course.taken((i, j, operation), len(kinds))
+            last = made[pairs[i, j], operation]
             there = torch.cat([there, last[None]])
             kinds = torch.cat([kinds, _KINDS[kinds[i], kinds[j], operation][None]])
             relevance = torch.cat([relevance, torch.zeros(1)])
-        return total
 
     def _start(
         self, pooled: torch.Tensor, weights: torch.Tensor, one: Calculated, chosen: list[int]
@@ -157,8 +173,21 @@ def _lengthened(known: torch.Tensor, length: int) -> torch.Tensor:
     return known[:length]
 
 
-def _choice(logits: torch.Tensor, wanted: int) -> torch.Tensor:
-    return functional.cross_entropy(logits[None], torch.tensor([wanted]))
+def _relevant(weights: torch.Tensor, leaves: Sequence[Sequence[int]]) -> tuple[list[int], torch.Tensor]:
+    """Of the places of each value the likeliest, and the loss; the others of them are neither needed nor not."""
+    best, likely = list[int](), weights.tolist()
+    for places in leaves:
+        best.append(max((place for place in places if place not in best), key=lambda at: likely[at]))
+    wanted = torch.zeros(len(weights))
+    wanted[best] = 1
+    counts = torch.ones(len(weights))
+    counts[[place for places in leaves for place in places if place not in best]] = 0
+    return best, functional.binary_cross_entropy_with_logits(weights, wanted, counts, reduction="sum")
+
+
+def _choices(logits: torch.Tensor, right: Sequence[int]) -> torch.Tensor:
+    """That it is any of those that are right."""
+    return logits.logsumexp(0) - logits[list(right)].logsumexp(0)
 
 
 def stored(weights: Mapping[str, torch.Tensor]) -> dict[str, Any]:

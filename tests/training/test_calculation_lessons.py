@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pointwork.agents.parsing import calculating, encoder
 from pointwork.agents.parsing.encoder import Encoder
-from pointwork.agents.parsing.operations import CONSTANTS, OPERATIONS
+from pointwork.agents.parsing.operations import CONSTANTS, OPERATIONS, applied, kind_of
 
 ROOT = Path(__file__).parents[2]
 AROUND = (
@@ -24,7 +26,8 @@ AROUND = (
 def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # pyright: ignore[reportUnknownMemberType]
     yield {
-        name: importlib.import_module(f"parser_training.{name}") for name in ("asked", "calculations", "calculator")
+        name: importlib.import_module(f"parser_training.{name}")
+        for name in ("asked", "calculations", "calculator", "ways")
     }
     for name in [name for name in sys.modules if name.startswith("parser_training")]:
         del sys.modules[name]
@@ -51,6 +54,8 @@ def _learnt(lessons: Any, answer: str, *steps: str, task: str = "How much is it?
             ["start of Mabel = 2019-05-06", "hours a week = 24", "{s1} + {s2} days"],
             ["24 +days 2019-05-06"],
         ),
+        ("16.20", ["pay of Mabel = 13.50", "levy = 20", "{s1} * (100 + {s2}) / 100"], ["13.50 pmore 20"]),
+        ("16.20", ["pay of Mabel = 13.50", "levy = 20", "(100 + {s2}) / 100 * {s1}"], ["13.50 pmore 20"]),
         ("16848", ["hours of Mabel = 24", "pay of Mabel = 13.50", "{s1} * {s2} * 52"], ["24 * 13.50", "52 * s0"]),
         ("24", ["hours a week of Mabel = 24"], ["24 copy 24"]),
         ("24000", ["hours a week of Mabel = 24", "{s1} kg in g"], ["24 * 1000"]),
@@ -73,6 +78,88 @@ def test_steps_become_calculations(lessons: Any, answer: str, steps: list[str], 
 def test_what_comes_to_something_else_is_not_learnt(lessons: Any, answer: str, steps: list[str]) -> None:
     with pytest.raises(lessons["calculations"].Other):
         _learnt(lessons, answer, *steps)
+
+
+def _ways(lessons: Any, *steps: str, task: str = "How much is it?", around: str = AROUND) -> tuple[Any, Any]:
+    row = {"task": task, "steps": steps, "around": around}
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    return one, lessons["ways"].ways_of(one)
+
+
+def _comes_to(one: Any, found: Any, way: Any) -> float:
+    """By a way of its own, so that it does not depend on what is tested."""
+    amounts, values = one.shown.amounts, []
+    for places in found.leaves:
+        assert len({amounts[k].value if k < len(amounts) else CONSTANTS[k - len(amounts)] for k in places}) == 1
+        values.append(
+            (amounts[places[0]].value, amounts[places[0]].kind)
+            if places[0] < len(amounts)
+            else (CONSTANTS[places[0] - len(amounts)], 0)
+        )
+    used: list[int] = []
+    for i, j, operation in way:
+        name, (a, first), (b, second) = OPERATIONS[operation], values[i], values[j]
+        used += [i, j]
+        kind = kind_of(name, first, second)
+        assert kind is not None
+        values.append((applied(name, a, b, first), kind))
+    assert sorted(used) == list(range(len(values) - 1))  # each once
+    return values[-1][0]
+
+
+def test_what_is_multiplied_is_so_in_any_order(lessons: Any) -> None:
+    one, found = _ways(lessons, "hours = 24", "pay = 13.50", "{s1} * {s2} * 52")
+    assert {(i, OPERATIONS[operation], j) for (i, j, operation), _ in found.ways} >= {
+        (0, "*", 1), (0, "*", 2), (1, "*", 2),
+    }  # fmt: skip
+    assert {round(_comes_to(one, found, way), 6) for way in found.ways} == {16848.0}
+
+
+def test_what_is_added_first_is_not_multiplied_first(lessons: Any) -> None:
+    one, found = _ways(lessons, "hours = 24", "pay = 13.50", "({s1} + {s2}) * 20", task="What is it for 20?")
+    firsts = {OPERATIONS[way[0][2]] for way in found.ways}
+    assert firsts == {"+"}
+    assert {_comes_to(one, found, way) for way in found.ways} == {750.0}
+
+
+def test_of_a_comparison_the_same_has_to_be_compared(lessons: Any) -> None:
+    """24 * 13.5 is more than 20, and so is 24 than 13.5 / 20."""
+    _, found = _ways(lessons, "hours = 24", "pay = 13.50", "levy = 20", "{s1} * {s2}", "is {s4} more than {s3}")
+    values = [24.0, 13.5, 20.0]
+    compared: set[tuple[str, float, float]] = set()
+    for (i, j, operation), (k, m, last) in found.ways:
+        there = [*values, applied(OPERATIONS[operation], values[i], values[j])]
+        compared.add((OPERATIONS[last], *sorted((round(there[k], 6), round(there[m], 6)))))
+    assert {(low, high) for _, low, high in compared} == {(20.0, 324.0)}
+
+
+def test_what_is_used_twice_has_the_way_that_is_written(lessons: Any) -> None:
+    _, found = _ways(lessons, "hours = 24", "pay = 13.50", "{s1} * {s2} + {s1}")
+    assert len(found.ways) == 1
+
+
+def test_a_value_is_needed_wherever_it_stands(lessons: Any) -> None:
+    around = f"{AROUND}\nstaff: total hours a week: 24"
+    one, found = _ways(lessons, "hours a week of Mabel = 24", "pay = 13.50", "{s1} * {s2}", around=around)
+    assert [len(places) for places in found.leaves] == [2, 1]
+    assert {one.shown.amounts[place].line for place in found.leaves[0]} == {1, 3}
+    _, copied = _ways(lessons, "hours a week of Mabel = 24", around=around)
+    assert [len(places) for places in copied.leaves] == [2]
+    assert not copied.ways
+
+
+@given(
+    st.lists(st.integers(2, 60), min_size=2, max_size=4, unique=True),
+    st.lists(st.sampled_from("+-*/"), min_size=3, max_size=3),
+)
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_all_ways_come_to_the_same(lessons: Any, values: list[int], signs: list[str]) -> None:
+    lines = [f"{name} costs {value} pounds." for name, value in zip("abcd", values, strict=False)]
+    steps = [f"price of {name} = {value}" for name, value in zip("abcd", values, strict=False)]
+    last = "{s1}" + "".join(f" {sign} {{s{number}}}" for number, sign in enumerate(signs[: len(values) - 1], 2))
+    one, found = _ways(lessons, *steps, last, around="\n".join(lines))
+    first = _comes_to(one, found, found.ways[0])
+    assert all(abs(_comes_to(one, found, way) - first) <= 1e-6 * max(1.0, abs(first)) for way in found.ways)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +253,36 @@ def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any,
     arrays = np.load(tmp_path / "it.npz")
     assert "word.codes" not in arrays
     assert {name.partition(".")[0] for name in arrays} >= {"layers", "pos", "mark", "u", "copy", "mix"}
+
+
+def test_neither_the_order_nor_the_line_that_somebody_wrote_down_counts(lessons: Any) -> None:
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    network = lessons["calculator"].Calculator(encoder.shipped(), calculating.shipped())
+    network.eval()
+    row = {
+        "task": "What does Mabel earn in a year?",
+        "steps": ["hours = 24", "pay = 13.50", "{s1} * {s2} * 52"],
+        "around": f"{AROUND}\nstaff: total hours a week: 24",
+    }
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    amounts = one.shown.amounts
+    hours, again = (place for place, amount in enumerate(amounts) if amount.value == 24)
+    pay = next(place for place, amount in enumerate(amounts) if amount.value == 13.5)
+    levy = next(place for place, amount in enumerate(amounts) if amount.value == 20)
+    year, times = len(amounts) + CONSTANTS.index(52.0), OPERATIONS.index("*")
+    made = len(amounts) + len(CONSTANTS)
+
+    def loss(*steps: tuple[int, int, int]) -> float:
+        written = lessons["calculations"].Calculated(one.shown, list(steps))
+        with torch.no_grad():
+            return float(network.loss(network.see([written])[0], written))
+
+    first = loss((hours, pay, times), (year, made, times))
+    for same in (again, hours):
+        low, high = sorted((same, pay))
+        assert loss((low, high, times), (year, made, times)) == pytest.approx(first, rel=1e-5)
+        assert loss((same, year, times), (pay, made, times)) == pytest.approx(first, rel=1e-5)
+    assert loss((hours, levy, times), (year, made, times)) > first + 1
 
 
 def test_a_network_learns_one_task(lessons: Any) -> None:
