@@ -134,8 +134,71 @@ def test_of_a_comparison_the_same_has_to_be_compared(lessons: Any) -> None:
 
 
 def test_what_is_used_twice_has_the_way_that_is_written(lessons: Any) -> None:
-    _, found = _ways(lessons, "hours = 24", "pay = 13.50", "{s1} * {s2} + {s1}")
-    assert len(found.ways) == 1
+    """(6 - 3) * 3 is 6 + 3, but only by chance."""
+    _, found = _ways(lessons, "a = 6", "b = 3", "({s1} - {s2}) * {s2}", around="a is 6 m.\nb is 3 m.")
+    assert [len(way) for way in found.ways] == [2]
+
+
+def test_nothing_less_than_nothing_comes_in_between(lessons: Any) -> None:
+    """It is never looked at when a task is read."""
+    _, found = _ways(lessons, *(f"{x} = {x}" for x in (5, 8, 10)), "{s1} + {s3} - {s2}", around="5 m, 8 m, 10 m")
+    assert found.leaves == ((0,), (1,), (2,))
+    firsts = {(i, OPERATIONS[operation], j) for (i, j, operation), _ in found.ways}
+    assert firsts == {(0, "+", 2), (1, "r-", 2), (0, "r-", 1)}  # 10 - 8, 8 - 5, never 5 - 8
+
+
+def _course(lessons: Any, leaves: Any, placed: dict[int, int], *ways: Any) -> Any:
+    numbered = tuple(tuple((i, j, OPERATIONS.index(name)) for i, name, j in way) for way in ways)
+    return lessons["ways"].Course(lessons["ways"].Ways(leaves, numbered), placed)
+
+
+def _right(course: Any) -> list[tuple[int, str, int]]:
+    return [(i, OPERATIONS[operation], j) for i, j, operation in course.right()]
+
+
+def test_the_first_of_two_stands_before_the_second(lessons: Any) -> None:
+    course = _course(lessons, ((5,), (2,)), {2: 0, 5: 1}, ((0, "-", 1),))
+    assert _right(course) == [(0, "r-", 1)]
+    assert course.stops
+    assert not course.copied
+
+
+def test_two_values_that_are_alike_are_two(lessons: Any) -> None:
+    course = _course(lessons, ((3, 4), (3, 4)), {3: 0, 4: 1}, ((0, "+", 1),))
+    assert set(_right(course)) == {(0, "+", 1)}
+
+
+def test_after_a_step_only_what_goes_on_from_it_is_right(lessons: Any) -> None:
+    course = _course(
+        lessons, ((0,), (1,), (2,)), {0: 0, 1: 1, 2: 2}, ((0, "*", 1), (2, "*", 3)), ((1, "*", 2), (0, "*", 3))
+    )
+    assert _right(course) == [(0, "*", 1), (1, "*", 2)]
+    assert not course.stops
+    course.taken((1, 2, OPERATIONS.index("*")), 9)
+    assert _right(course) == [(0, "*", 9)]
+    assert course.stops
+
+
+def test_one_value_is_the_answer_wherever_it_stands(lessons: Any) -> None:
+    assert _course(lessons, ((4, 7, 8),), {4: 0, 8: 3}).copied == [0, 3]
+
+
+def test_any_of_several_that_are_right_is_right(lessons: Any) -> None:
+    logits = torch.tensor([0.3, -1.2, 2.0, 0.0])
+    chances = torch.softmax(logits, 0)
+    said = lessons["calculator"]._choices(logits, [1, 2])
+    assert float(said) == pytest.approx(-float(torch.log(chances[1] + chances[2])))
+
+
+def test_of_the_places_of_a_value_only_the_likeliest_has_to_be_needed(lessons: Any) -> None:
+    relevant = lessons["calculator"]._relevant
+    best, loss = relevant(torch.tensor([0.5, 2.0, -1.0, 0.3]), [(0, 1), (3,)])
+    assert best == [1, 3]
+    for other in (-5.0, 1.9):
+        assert float(relevant(torch.tensor([other, 2.0, -1.0, 0.3]), [(0, 1), (3,)])[1]) == pytest.approx(
+            float(loss)
+        )
+    assert relevant(torch.tensor([0.5, 2.0]), [(0, 1), (0, 1)])[0] == [1, 0]
 
 
 def test_a_value_is_needed_wherever_it_stands(lessons: Any) -> None:
