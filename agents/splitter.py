@@ -12,6 +12,7 @@ from pointwork.agents.composing import compose
 from pointwork.agents.describing import Steps
 from pointwork.agents.plan import MAX_SUBTASKS, REFERENCE, Subtask
 from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings.deciding import asks_yes_no
 from pointwork.agents.readings.expressions import expression_of
 from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
@@ -217,14 +218,7 @@ def answer_type_of(text: str) -> str:
     """The type of answer that a question's form asks for; ``text`` where it leaves that open."""
     if re.search(r"\bhow (?:many|much)\b", text, re.IGNORECASE):
         return "number"
-    if re.match(
-        r"\W*(?:is|are|was|were|does|do|did|has|have|can|may|must|will|would)\b(?!\s+(?:you|i\s+(?:ask|know))\b)"
-        r"(?!.*\bor\b).*\?\s*$",
-        text,
-        re.IGNORECASE | re.DOTALL,
-    ):
-        return "yes-no"
-    return "text"
+    return "yes-no" if asks_yes_no(text) else "text"
 
 
 def _parts(task: str) -> list[str]:
