@@ -25,7 +25,8 @@ _FIRST = re.compile(rf"\W*{_LEAD}{_NO_VERB}{_BE}{_NOT_YOU}", re.IGNORECASE)
 _LATER = re.compile(rf"(?:[,;:–—]|\s-)\s+{_LEAD}{_BE}{_NOT_YOU}{_SUBJECT}(?=\s)", re.IGNORECASE)
 _SHORT = re.compile(
     r"(?:^|[,;:–—-]\s)\W*(?:is that |still |soon |also |even )*"
-    r"(?:enough|allowed|all right|okay|ok|in (?:good )?time|too \w+|possible(?=\?|\s+to\b)|permitted|legal|good on)\b[^?]*\?\s*$",
+    r"(?:enough|allowed|all right|okay|ok|in (?:good )?time|too \w+|possible(?=\?|\s+to\b)|permitted|legal|good on)"
+    r"\b[^?]*\?\s*$",
     re.IGNORECASE,
 )
 _OPEN = re.compile(rf"\b{_WHAT}", re.IGNORECASE)
