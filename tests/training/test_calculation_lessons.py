@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pointwork.agents.parsing import calculating, encoder
+from pointwork.agents.parsing.amounts import NUMBER, Amount
 from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.operations import CONSTANTS, OPERATIONS, applied, kind_of
 
@@ -88,16 +89,14 @@ def _ways(lessons: Any, *steps: str, task: str = "How much is it?", around: str 
 
 def _comes_to(one: Any, found: Any, way: Any) -> float:
     """By a way of its own, so that it does not depend on what is tested."""
-    amounts, values = one.shown.amounts, []
-    for places in found.leaves:
-        assert len({amounts[k].value if k < len(amounts) else CONSTANTS[k - len(amounts)] for k in places}) == 1
-        values.append(
-            (amounts[places[0]].value, amounts[places[0]].kind)
-            if places[0] < len(amounts)
-            else (CONSTANTS[places[0] - len(amounts)], 0)
-        )
+    places: tuple[tuple[int, ...], ...] = found.leaves
+    steps: tuple[tuple[int, int, int], ...] = way
+    amounts: tuple[Amount, ...] = one.shown.amounts
+    known = [(amount.value, amount.kind) for amount in amounts] + [(value, NUMBER) for value in CONSTANTS]
+    assert all(len({known[k] for k in leaf}) == 1 for leaf in places)
+    values = [known[leaf[0]] for leaf in places]
     used: list[int] = []
-    for i, j, operation in way:
+    for i, j, operation in steps:
         name, (a, first), (b, second) = OPERATIONS[operation], values[i], values[j]
         used += [i, j]
         kind = kind_of(name, first, second)
@@ -117,8 +116,7 @@ def test_what_is_multiplied_is_so_in_any_order(lessons: Any) -> None:
 
 def test_what_is_added_first_is_not_multiplied_first(lessons: Any) -> None:
     one, found = _ways(lessons, "hours = 24", "pay = 13.50", "({s1} + {s2}) * 20", task="What is it for 20?")
-    firsts = {OPERATIONS[way[0][2]] for way in found.ways}
-    assert firsts == {"+"}
+    assert {OPERATIONS[way[0][2]] for way in found.ways} == {"+"}
     assert {_comes_to(one, found, way) for way in found.ways} == {750.0}
 
 
@@ -126,11 +124,13 @@ def test_of_a_comparison_the_same_has_to_be_compared(lessons: Any) -> None:
     """24 * 13.5 is more than 20, and so is 24 than 13.5 / 20."""
     _, found = _ways(lessons, "hours = 24", "pay = 13.50", "levy = 20", "{s1} * {s2}", "is {s4} more than {s3}")
     values = [24.0, 13.5, 20.0]
-    compared: set[tuple[str, float, float]] = set()
-    for (i, j, operation), (k, m, last) in found.ways:
+    ways: tuple[tuple[tuple[int, int, int], ...], ...] = found.ways
+    compared: set[tuple[float, float]] = set()
+    for (i, j, operation), (k, m, _) in ways:
         there = [*values, applied(OPERATIONS[operation], values[i], values[j])]
-        compared.add((OPERATIONS[last], *sorted((round(there[k], 6), round(there[m], 6)))))
-    assert {(low, high) for _, low, high in compared} == {(20.0, 324.0)}
+        low, high = sorted((there[k], there[m]))
+        compared.add((round(low, 6), round(high, 6)))
+    assert compared == {(20.0, 324.0)}
 
 
 def test_what_is_used_twice_has_the_way_that_is_written(lessons: Any) -> None:
@@ -143,8 +143,11 @@ def test_nothing_less_than_nothing_comes_in_between(lessons: Any) -> None:
     """It is never looked at when a task is read."""
     _, found = _ways(lessons, *(f"{x} = {x}" for x in (5, 8, 10)), "{s1} + {s3} - {s2}", around="5 m, 8 m, 10 m")
     assert found.leaves == ((0,), (1,), (2,))
-    firsts = {(i, OPERATIONS[operation], j) for (i, j, operation), _ in found.ways}
-    assert firsts == {(0, "+", 2), (1, "r-", 2), (0, "r-", 1)}  # 10 - 8, 8 - 5, never 5 - 8
+    assert {(i, OPERATIONS[operation], j) for (i, j, operation), _ in found.ways} == {
+        (0, "+", 2),
+        (1, "r-", 2),
+        (0, "r-", 1),
+    }  # 10 - 8, 8 - 5, never 5 - 8
 
 
 def _course(lessons: Any, leaves: Any, placed: dict[int, int], *ways: Any) -> Any:
