@@ -3,6 +3,7 @@
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --write      # two hours of two cores
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --minutes 5  # a look, writes nothing
     python benchmarks/train_calculations.py --in-use                                    # what ships, as it is
+    python benchmarks/train_calculations.py --by-step [--out FILE]                      # in half a minute
 
 Begins with the parser's encoder (``train_parser.py``) or with what ships, and learns from tasks with steps:
 
@@ -30,10 +31,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.asked import asked, fewer, misled, mixed
+from parser_training.asked import asked, fewer, misled, mixed, read
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
 from parser_training.network import rate
+from parser_training.scattered import Problem, scattered
 from rich.progress import Progress, track
 from train_parser import FAST, OWN, RECIPES, ROOT, batches
 from train_word_problems import gsm8k, parsed
@@ -48,6 +50,7 @@ from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
 SUMS, QUERIED = "task_steps_sums.jsonl", ("task_steps_queried.jsonl", "task_steps_cases.jsonl")
+PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
 UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in ("facts", "queried", "cases"))
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
@@ -90,6 +93,16 @@ def asked_rows(kept: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
 
 
+def wider(told: Sequence[Problem], pieces: Pieces) -> list[list[Calculated]]:
+    """From outside of those places: word problems among sentences of others, and amounts that pages tell."""
+    pages = [page for name in PAGES for page in rows_of(name)]
+    rows = [row for page in track(pages, "questions about pages") for row in read(page, 0)]
+    return [
+        [one for seed in TELLINGS for one in scattered(told, pieces, seed)],
+        [one for seed in TELLINGS for one in tasks(rows, pieces, seed)],
+    ]
+
+
 def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
     """Tasks in the order in which batches take turns: five of eight have what queries say, six are told anew."""
     facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
@@ -111,14 +124,14 @@ def longer(rows: list[Calculated], times: int) -> list[Calculated]:
     return rows + [one for one in rows if values(one) >= 3] * (times - 1)
 
 
-def sums(data: Path, pieces: Pieces) -> list[Calculated]:
+def sums(data: Path) -> list[Problem]:
     """Word problems."""
     own = [
         (row["task"], parsed(row["expression"]), float(row["answer"]))
         for name in OWN
         for row in rows_of(f"{name}_problems.jsonl")
     ]
-    return problems([*own, *gsm8k(data / "gsm8k/train.jsonl")], pieces)
+    return [*own, *gsm8k(data / "gsm8k/train.jsonl")]
 
 
 def train(network: Calculator, sorts: list[list[Calculated]], told: list[Calculated], given: Any) -> None:
@@ -175,6 +188,20 @@ def measure() -> None:
             print(f"{name}: {what} {count} of {len(rows)}")
 
 
+def by_step(path: Path) -> None:
+    """A network, on those tasks with the lines that they need: whether each step is right, how surprised it is."""
+    parser = encoder.shipped()
+    network = Calculator(parser, encoder.Encoder(path, parser))
+    network.eval()
+    for name in UNSEEN:
+        rows = [one for one in tasks(rows_of(name), parser.pieces) if one.steps]
+        with torch.no_grad():
+            seen = [network.see([one])[0] for one in track(rows, name)]
+            right = sum(network.right(x, one) for x, one in zip(seen, rows, strict=True))
+            nats = np.mean([float(network.loss(x, one)) for x, one in zip(seen, rows, strict=True)])
+        print(f"{name}: {right} of {len(rows)} right at each step, {nats:.2f} nats a task")
+
+
 def main() -> None:
     """Train, and write if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -184,11 +211,16 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
     parser.add_argument("--longer", type=int, default=1, help="how often tasks of three values and more are shown")
+    parser.add_argument("--wider", action="store_true", help="word problems and pages too, among lines of others")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="into the package")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write instead")
     parser.add_argument("--in-use", action="store_true", help="train nothing, measure what ships")
+    parser.add_argument("--by-step", action="store_true", help="train nothing, measure --out with the lines needed")
     given = parser.parse_args()
+    if given.by_step:
+        by_step(given.out)
+        return
     if given.in_use:
         measure()
         return
@@ -196,8 +228,9 @@ def main() -> None:
         parser.error("--data (the folder with gsm8k/) and --asked are needed")
     torch.manual_seed(given.seed)
     shipped = encoder.shipped()
-    sorts = [longer(rows, given.longer) for rows in corpus(given.asked, shipped.pieces)]
-    problem = sums(given.data, shipped.pieces)
+    told = sums(given.data)
+    sorts = corpus(given.asked, shipped.pieces) + (wider(told, shipped.pieces) if given.wider else [])
+    sorts, problem = [longer(rows, given.longer) for rows in sorts], problems(told, shipped.pieces)
     print(f"{', '.join(str(len(rows)) for rows in sorts)} tasks, {len(problem)} word problems")
     network = Calculator(shipped, calculating.shipped() if given.begin == "shipped" else None)
     network.train()

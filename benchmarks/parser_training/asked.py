@@ -6,7 +6,9 @@ that value is in a line; with a second sentence behind it ("How much is 15 per c
 
 import asyncio
 import random
+import re
 import tempfile
+from calendar import day_name, month_abbr, month_name
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -15,9 +17,10 @@ from typing import Any
 import duckdb
 
 from pointwork.agents.calculated import beside
-from pointwork.agents.facts.figures import written
+from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.facts.queried import queried_around
+from pointwork.agents.parsing.amounts import TIME, amounts_of
 from pointwork.agents.parsing.layout import Pieces
 from pointwork.agents.parsing.showing import size_of
 from pointwork.tools import ToolContext
@@ -26,6 +29,9 @@ GOES_ON = 0.45  # of the questions with a number or a date
 MISLEADING = 0.6  # of the tasks of which no query is known, that are shown some lines like those of queries
 MIXED = 0.5  # of the tasks that are told anew, whose lines stand in any order
 
+WORDS = 3  # of an answer that is an amount: "2 zinc tubs"
+
+_NAMED = re.compile(rf"\b(?:{'|'.join((*month_name[1:], *month_abbr[1:], *day_name))})\b")  # a day without a year
 _PER_CENT = (5, 8, 10, 12, 15, 20, 25, 30, 40, 60)
 _NUMBERS = (
     ("How much is {p} per cent of that?", "{{s1}} * {p} / 100"),
@@ -65,6 +71,24 @@ def asked(world: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:
         for question in world["qa"]:
             if question["sql"] != "NONE" and (value := _value(database, question["sql"])):
                 yield _task(question["q"], value, context, draw)
+
+
+def read(page: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+    """The questions about a text that one amount answers, as tasks with what is shown of it and steps."""
+    draw = random.Random(f"{seed} {page['text']}")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "page.md").write_text(page["text"], encoding="utf-8")
+        context = ToolContext(root=Path(folder))
+        for question in page["qa"]:
+            answer = in_one_form(question["a"] or "")
+            found = amounts_of([answer])
+            if (
+                len(found) == 1
+                and found[0].kind != TIME
+                and len(answer.split()) <= WORDS
+                and not _NAMED.search(answer)
+            ):
+                yield _task(question["q"], found[0].written.replace(",", ""), context, draw)
 
 
 def _task(question: str, value: str, context: ToolContext, draw: random.Random) -> dict[str, Any]:

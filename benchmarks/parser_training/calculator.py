@@ -1,6 +1,6 @@
 """The network of ``agents/parsing/calculating.py`` in torch, and its losses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,13 +81,28 @@ class Calculator(nn.Module):
         if not one.steps:
             return total
         ways = ways_of(one)
-        pooled = torch.stack([seen[a:b].mean(0) for a, b in one.shown.places])
-        weights = self.u(torch.cat([pooled, seen[0].expand(len(pooled), WIDTH)], 1))[:, 0]
+        pooled, weights = self._amounts(seen, one)
         best, needed = _relevant(weights, [places for places in ways.leaves if places[0] < len(pooled)])
         # those that are needed, and the likeliest others
         order = weights.detach().argsort(descending=True).tolist()
         chosen = sorted(list(dict.fromkeys([*best, *order]))[: max(RELEVANT, len(best))])
-        return total + _RELEVANCE * needed + self._steps(seen[0], pooled, weights, one, ways, chosen)
+        steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
+        return total + _RELEVANCE * needed + torch.stack([_choices(logits, right) for logits, right in steps]).sum()
+
+    def right(self, seen: torch.Tensor, one: Calculated) -> bool:
+        """Whether the likeliest is right at each step; of a task that its lines answer."""
+        ways = ways_of(one)
+        pooled, weights = self._amounts(seen, one)
+        chosen = sorted(weights.argsort(descending=True)[:RELEVANT].tolist())
+        if any(places[0] < len(pooled) and not set(places) & set(chosen) for places in ways.leaves):
+            return False  # one of them is not even among those that are joined
+        steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
+        return all(int(logits.argmax()) in right for logits, right in steps)
+
+    def _amounts(self, seen: torch.Tensor, one: Calculated) -> tuple[torch.Tensor, torch.Tensor]:
+        """What stands for each amount, and how likely it is needed, as a logit."""
+        pooled = torch.stack([seen[a:b].mean(0) for a, b in one.shown.places])
+        return pooled, self.u(torch.cat([pooled, seen[0].expand(len(pooled), WIDTH)], 1))[:, 0]
 
     def _steps(
         self,
@@ -97,10 +112,11 @@ class Calculator(nn.Module):
         one: Calculated,
         ways: Ways,
         chosen: list[int],
-    ) -> torch.Tensor:
+    ) -> Iterator[tuple[torch.Tensor, list[int]]]:
+        """Of each step the logits of all that can be joined, and which of them are right."""
         count, fixed = len(chosen), len(pooled)
         there, kinds, relevance = self._start(pooled, weights, one, chosen)
-        context, last, total = self.cls(context), torch.zeros(_JOINED), torch.zeros(())
+        context, last = self.cls(context), torch.zeros(_JOINED)
         placed = {place: number for number, place in enumerate(chosen)}
         placed |= {fixed + number: count + number for number in range(len(CONSTANTS))}
         course = Course(ways, placed)
@@ -111,16 +127,17 @@ class Calculator(nn.Module):
                 both = torch.cat([there[:count], context.expand(count, _JOINED)], 1)
                 logits = torch.cat([logits, self.copy(both)[:, 0] + 2 * self.mix * relevance[:count]])
             if course.copied:
-                return total + _choices(logits, [len(first) * _ALL + place for place in course.copied])
+                yield logits, [len(first) * _ALL + place for place in course.copied]
+                return
             pairs = {pair: place for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
             right = {
                 (pairs[i, j] * len(OPERATIONS) + operation) * 2 + course.stops: (i, j, operation)
                 for i, j, operation in course.right()
                 if (i, j) in pairs
             }
-            total = total + _choices(logits, list(right))
+            yield logits, list(right)
             if course.stops:
-                return total
+                return
             i, j, operation = right[max(right, key=lambda at: float(logits[at].detach()))]
             course.taken((i, j, operation), len(kinds))
             last = made[pairs[i, j], operation]

@@ -28,7 +28,7 @@ def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # pyright: ignore[reportUnknownMemberType]
     yield {
         name: importlib.import_module(f"parser_training.{name}")
-        for name in ("asked", "calculations", "calculator", "ways")
+        for name in ("asked", "calculations", "calculator", "scattered", "ways")
     }
     for name in [name for name in sys.modules if name.startswith("parser_training")]:
         del sys.modules[name]
@@ -255,6 +255,64 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
     assert [len(one.steps) for one in module.problems(rows, pieces)] == [1, 2]
 
 
+PROBLEMS: list[tuple[str, Any, float]] = [
+    (
+        "Ida buys 14 lamps at 9.5 euros each. A porter takes 20 euros. What does Ida pay in all?",
+        ("+", ("*", 14.0, 9.5), 20.0),
+        153.0,
+    ),
+    ("A hall has 36 rows. In each stand 23 chairs. How many chairs are there?", ("*", 36.0, 23.0), 828.0),
+    ("Of 90 eggs 17 broke. The rest is sold. How many are left?", ("-", 90.0, 17.0), 73.0),
+    ("How many are 31 and 58?", ("+", 31.0, 58.0), 89.0),
+]
+
+
+def test_the_sentences_of_a_problem_stand_among_those_of_others(lessons: Any) -> None:
+    pieces = encoder.shipped().pieces
+    made = [one for seed in range(12) for one in lessons["scattered"].scattered(PROBLEMS, pieces, seed)]
+    assert 30 <= len(made) <= 36  # the last one has no sentence besides the question
+    told = [one for one in made if one.steps]
+    assert 0 < len(made) - len(told) < len(made) / 2  # of some a sentence is left out
+    lines: set[int] = set()
+    for one in told:
+        found = lessons["ways"].ways_of(one)
+        assert round(_comes_to(one, found, found.ways[0]), 6) in {153.0, 828.0, 73.0}
+        lines |= {
+            one.shown.amounts[place].line
+            for step in one.steps
+            for place in step[:2]
+            if place < len(one.shown.amounts)
+        }
+        assert {amount.value for amount in one.shown.amounts} > {
+            one.shown.amounts[place].value for places in found.leaves for place in places
+        }  # more than what it needs
+        assert len(one.pieces) <= calculating.ROW
+    assert 0 not in lines
+    assert len(lines) > 3
+
+
+PAGE: dict[str, Any] = {
+    "text": "The hall of Wick has 240 seats. It opens on 14 May. A seat costs 12.50 euros, and four porters help.",
+    "qa": [
+        {"q": "How many seats does the hall have?", "a": "240 seats"},
+        {"q": "When does it open?", "a": "14 May"},
+        {"q": "Where is it?", "a": "Wick"},
+        {"q": "Who helps?", "a": "four porters, as one says in town"},
+        {"q": "What is it called?", "a": None},
+        {"q": "What does a seat cost?", "a": "12.50 euros"},
+    ],
+}
+
+
+def test_questions_about_pages_are_tasks_where_an_amount_answers_them(lessons: Any) -> None:
+    rows = list(lessons["asked"].read(PAGE, 0))
+    assert [row["steps"][0] for row in rows] == [
+        "How many seats does the hall have = 240",
+        "What does a seat cost = 12.50",
+    ]
+    assert all("240 seats" in row["around"] for row in rows)
+
+
 WORLD: dict[str, Any] = {
     "world": "A ferry",
     "tables": {"trips": "trip,boat,takings\nT1,Heron,202.4\nT2,Marten,73.6\nT3,Heron,90.5"},
@@ -372,6 +430,12 @@ def test_a_network_learns_one_task(lessons: Any) -> None:
         optimiser.step()  # pyright: ignore[reportUnknownMemberType]
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0] / 4
+    network.eval()
+    seen = network.see([one])[0]
+    assert network.right(seen, one)
+    hours, pay, times = one.steps[0]
+    wrong = module.Calculated(one.shown, [(hours, pay, OPERATIONS.index("+"))])
+    assert not network.right(seen, wrong)
 
 
 def test_what_goes_on_begins_with_all_that_is_learnt(lessons: Any) -> None:
