@@ -94,8 +94,6 @@ class Calculator(nn.Module):
         ways = ways_of(one)
         pooled, weights = self._amounts(seen, one)
         chosen = sorted(weights.argsort(descending=True)[:RELEVANT].tolist())
-        if any(places[0] < len(pooled) and not set(places) & set(chosen) for places in ways.leaves):
-            return False  # one of them is not even among those that are joined
         steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
         return all(int(logits.argmax()) in right for logits, right in steps)
 

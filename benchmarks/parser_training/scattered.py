@@ -8,11 +8,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from parser_training.calculations import TURNED, Calculated, Other, Step, problem
+from parser_training.calculations import Calculated, Other, Step, problem
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.parsing.calculating import ROW
 from pointwork.agents.parsing.layout import Pieces
-from pointwork.agents.parsing.operations import OPERATIONS
 from pointwork.agents.parsing.showing import show, size_of
 from pointwork.text import sentence_spans
 
@@ -90,8 +89,4 @@ def _moved(whole: Calculated, placed: dict[int, int], count: int) -> Iterator[St
         return new
 
     for i, j, operation in whole.steps:
-        first, second = place(i), place(j)
-        if first > second:
-            name = OPERATIONS[operation]
-            first, second, operation = second, first, OPERATIONS.index(TURNED.get(name, name))
-        yield first, second, operation
+        yield place(i), place(j), operation

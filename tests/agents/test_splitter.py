@@ -169,6 +169,8 @@ def test_of_things_found_them_are_the_things() -> None:
         ("Is it really under sixty pounds? Well, tell me the amount.", "text"),
         ("Need six sacks from the mill - cost?", "text"),
         ("Could I have the price of the ladder?", "text"),
+        ("Do what the notes say.", "text"),
+        ("is it known what the ladder costs", "text"),
         ("I'd like to know whether the kiln is free.", "yes-no"),
     ],
 )

@@ -263,20 +263,22 @@ PROBLEMS: list[tuple[str, Any, float]] = [
     ),
     ("A hall has 36 rows. In each stand 23 chairs. How many chairs are there?", ("*", 36.0, 23.0), 828.0),
     ("Of 90 eggs 17 broke. The rest is sold. How many are left?", ("-", 90.0, 17.0), 73.0),
+    ("A tank holds 80 litres. What is left after 35 litres are taken?", ("-", 80.0, 35.0), 45.0),
     ("How many are 31 and 58?", ("+", 31.0, 58.0), 89.0),
+    ("The sun shines. How many are 31 and 58?", ("+", 31.0, 58.0), 89.0),
 ]
 
 
 def test_the_sentences_of_a_problem_stand_among_those_of_others(lessons: Any) -> None:
     pieces = encoder.shipped().pieces
     made = [one for seed in range(12) for one in lessons["scattered"].scattered(PROBLEMS, pieces, seed)]
-    assert 30 <= len(made) <= 36  # the last one has no sentence besides the question
+    assert len(made) == 48  # the last two say it all in the question
     told = [one for one in made if one.steps]
     assert 0 < len(made) - len(told) < len(made) / 2  # of some a sentence is left out
     lines: set[int] = set()
     for one in told:
         found = lessons["ways"].ways_of(one)
-        assert round(_comes_to(one, found, found.ways[0]), 6) in {153.0, 828.0, 73.0}
+        assert round(_comes_to(one, found, found.ways[0]), 6) in {153.0, 828.0, 73.0, 45.0}
         lines |= {
             one.shown.amounts[place].line
             for step in one.steps
@@ -287,7 +289,6 @@ def test_the_sentences_of_a_problem_stand_among_those_of_others(lessons: Any) ->
             one.shown.amounts[place].value for places in found.leaves for place in places
         }  # more than what it needs
         assert len(one.pieces) <= calculating.ROW
-    assert 0 not in lines
     assert len(lines) > 3
 
 
@@ -297,7 +298,7 @@ PAGE: dict[str, Any] = {
         {"q": "How many seats does the hall have?", "a": "240 seats"},
         {"q": "When does it open?", "a": "14 May"},
         {"q": "Where is it?", "a": "Wick"},
-        {"q": "Who helps?", "a": "four porters, as one says in town"},
+        {"q": "Who helps?", "a": "four porters of the old town"},
         {"q": "What is it called?", "a": None},
         {"q": "What does a seat cost?", "a": "12.50 euros"},
     ],
@@ -407,6 +408,16 @@ def test_neither_the_order_nor_the_line_that_somebody_wrote_down_counts(lessons:
         assert loss((low, high, times), (year, made, times)) == pytest.approx(first, rel=1e-5)
         assert loss((same, year, times), (pay, made, times)) == pytest.approx(first, rel=1e-5)
     assert loss((hours, levy, times), (year, made, times)) > first + 1
+
+
+def test_a_task_is_right_if_every_step_is(lessons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = lessons["calculator"].Calculator(encoder.shipped())
+    row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    for likeliest, right in ((1, True), (0, False)):
+        steps = [(torch.tensor([0.0, 1.0]), [1]), (torch.tensor([1.0, 0.5]), [1 - likeliest])]
+        monkeypatch.setattr(network, "_steps", lambda *_, steps=steps: iter(steps))
+        assert network.right(network.see([one])[0], one) is right
 
 
 def test_a_network_learns_one_task(lessons: Any) -> None:
