@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -416,7 +417,7 @@ def test_a_task_is_right_if_every_step_is(lessons: Any, monkeypatch: pytest.Monk
     one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
     for likeliest, right in ((1, True), (0, False)):
         steps = [(torch.tensor([0.0, 1.0]), [1]), (torch.tensor([1.0, 0.5]), [1 - likeliest])]
-        monkeypatch.setattr(network, "_steps", lambda *_, steps=steps: iter(steps))
+        monkeypatch.setattr(network, "_steps", Mock(return_value=steps))
         assert network.right(network.see([one])[0], one) is right
 
 
@@ -444,7 +445,7 @@ def test_a_network_learns_one_task(lessons: Any) -> None:
     network.eval()
     seen = network.see([one])[0]
     assert network.right(seen, one)
-    hours, pay, times = one.steps[0]
+    hours, pay, _ = one.steps[0]
     wrong = module.Calculated(one.shown, [(hours, pay, OPERATIONS.index("+"))])
     assert not network.right(seen, wrong)
 
