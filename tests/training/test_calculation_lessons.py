@@ -411,6 +411,17 @@ def test_neither_the_order_nor_the_line_that_somebody_wrote_down_counts(lessons:
     assert loss((hours, levy, times), (year, made, times)) > first + 1
 
 
+def test_what_is_only_read_may_be_read_in_either_line(lessons: Any) -> None:
+    network = lessons["calculator"].Calculator(encoder.shipped())
+    around = f"{AROUND}\nstaff: total hours a week: 24"
+    one, found = _ways(lessons, "hours a week of Mabel = 24", around=around)
+    with torch.no_grad():
+        seen = network.see([one])[0]
+        everything = list(range(len(one.shown.amounts)))
+        ((_, right),) = network._steps(seen[0], *network._amounts(seen, one), one, found, everything)
+    assert len(right) == 2
+
+
 def test_a_task_is_right_if_every_step_is(lessons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     network = lessons["calculator"].Calculator(encoder.shipped())
     row = {"task": "What does Mabel earn?", "steps": ["pay of Mabel = 13.50"], "answer": "13.50", "around": AROUND}
