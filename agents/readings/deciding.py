@@ -2,6 +2,7 @@
 
 import re
 
+from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.wanting import asking
 
 _WHAT = r"(?:what|which|who|whom|whose|how|why|when|where)"
@@ -24,16 +25,16 @@ _NO_VERB = (
 _FIRST = re.compile(rf"\W*{_LEAD}{_NO_VERB}{_BE}{_NOT_YOU}", re.IGNORECASE)
 _LATER = re.compile(rf"(?:[,;:–—]|\s-)\s+{_LEAD}{_BE}{_NOT_YOU}{_SUBJECT}(?=\s)", re.IGNORECASE)
 _SHORT = re.compile(
-    r"(?:^|[,;:–—-]\s)\W*(?:is that |still |soon |also |even )*"
+    r"(?:^\W*|[,;:–—-]\s+)(?:is that |still |soon |also |even )*"
     r"(?:enough|allowed|all right|okay|ok|in (?:good )?time|too \w+|possible(?=\?|\s+to\b)|permitted|legal|good on)"
     r"\b[^?]*\?\s*$",
     re.IGNORECASE,
 )
-_OPEN = re.compile(rf"\b{_WHAT}", re.IGNORECASE)
-# ... and behind the verb, where it asks: "Is it known when …", "is due again when?"
+_OPEN = re.compile(rf"\b{_WHAT}(?:['’]?s)?\b", re.IGNORECASE)
+# ... and behind the verb, where it asks: "Is it known when …", "is due again when?"; not ", when Ruth comes in?"
 _OPEN_LATER = re.compile(
-    rf"(?:,|\b(?:and|know|known|say|said|tell(?:\s+\w+)?|told|ask|see|remember|on|from|until|till|since|by|at|in))\s+{_WHAT}\b|"
-    r"\b(?:when|where|what|who)\s*\?",
+    r"\b(?:know|known|say|said|tell(?:\s+\w+)?|told|ask|see|remember|on|from|until|till|since|by|at|in)\s+"
+    rf"{_WHAT}\b|(?:,|\band)\s+(?:(?:what|how|why)\b|{_WHAT}\s+(?:\w+\s+)?{_BE}\b)|\b(?:when|where|what|who)\s*\?",
     re.IGNORECASE,
 )
 _OR = re.compile(r"\bor\b(?!\s+(?:more|less|so|later|earlier)\b)", re.IGNORECASE)
@@ -42,8 +43,8 @@ _EITHER = re.compile(
     re.IGNORECASE,
 )
 _WHETHER = re.compile(
-    r"\W*(?:please\s+)?(?:tell\s+me|say|see|check|find\s+out|let\s+me\s+know|i(?:['’]d|\s+would)?\s+(?:want|need|like)\s+to\s+know|"
-    r"i\s+wonder)\s+(?:if|whether)\b",
+    r"\W*(?:(?:and|so|please)\W+)*(?!(?:and|so|please)\b)"
+    rf"(?:{lexicon.POLITE}|see|say|let\s+me\s+know)\s+(?:if|whether)\b",
     re.IGNORECASE,
 )
 # "Is it really under sixty pounds? Well, tell me the amount."
