@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pointwork.agents.parsing import encoder
 from pointwork.agents.parsing.amounts import NUMBER, TRUTH, Amount
 from pointwork.agents.parsing.encoder import Encoder, gelu
-from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS, applied, kind_of
+from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS, applied, goes_on, kind_of
 from pointwork.agents.parsing.showing import Shown, show, size_of
 
 Array = npt.NDArray[np.float32]
@@ -32,7 +32,6 @@ DEALT, ROW = 2, 230  # how often lines that are too many are dealt into rows, an
 RELEVANT = 9  # amounts that are joined
 STEPS = 4
 _BEAM = 6
-_LARGEST = 1e12
 _NEVER = np.float32(-1e9)
 _KINDS = 4
 
@@ -331,7 +330,7 @@ class _Search:
         kinds = state.kinds
         value = applied(OPERATIONS[operation], state.values[i], state.values[j], int(kinds[i]))
         kind = int(COMES_TO[kinds[i], kinds[j], operation])
-        if not math.isfinite(value) or abs(value) > _LARGEST or (kind == NUMBER and value < 0):
+        if not goes_on(value, kind):
             return None
         step = Step(state.refs[i], state.refs[j], OPERATIONS[operation])
         return self._grown(state, chance, step, kind, value, vector)

@@ -24,6 +24,7 @@ OPERATIONS = (*SUMS, *COMPARED, *SHIFTS, *APART, *CLOCK, *LASTS, COPY)
 
 
 _YEAR = 1900
+_LARGEST = 1e12
 
 
 def kind_of(operation: str, first: int, second: int) -> int | None:
@@ -57,6 +58,11 @@ def applied(operation: str, a: float, b: float, first: int = NUMBER) -> float:
         return _joined(operation, a, b)
     except (ZeroDivisionError, ValueError, OverflowError):
         return math.nan
+
+
+def goes_on(value: float, kind: int) -> bool:
+    """Whether a value of this kind is one to calculate on with: finite, no number below zero."""
+    return math.isfinite(value) and abs(value) <= _LARGEST and (kind != NUMBER or value >= 0)
 
 
 def _joined(operation: str, a: float, b: float) -> float:

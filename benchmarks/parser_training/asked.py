@@ -6,9 +6,7 @@ that value is in a line; with a second sentence behind it ("How much is 15 per c
 
 import asyncio
 import random
-import re
 import tempfile
-from calendar import day_name, month_abbr, month_name
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -24,14 +22,13 @@ from pointwork.agents.parsing.amounts import TIME, amounts_of
 from pointwork.agents.parsing.layout import Pieces
 from pointwork.agents.parsing.showing import size_of
 from pointwork.tools import ToolContext
+from pointwork.training.recipes.varying import DAYS, MONTHS
 
 GOES_ON = 0.45  # of the questions with a number or a date
 MISLEADING = 0.6  # of the tasks of which no query is known, that are shown some lines like those of queries
 MIXED = 0.5  # of the tasks that are told anew, whose lines stand in any order
 
 WORDS = 3  # of an answer that is an amount: "2 zinc tubs"
-
-_NAMED = re.compile(rf"\b(?:{'|'.join((*month_name[1:], *month_abbr[1:], *day_name))})\b")  # a day without a year
 _PER_CENT = (5, 8, 10, 12, 15, 20, 25, 30, 40, 60)
 _NUMBERS = (
     ("How much is {p} per cent of that?", "{{s1}} * {p} / 100"),
@@ -86,7 +83,7 @@ def read(page: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:
                 len(found) == 1
                 and found[0].kind != TIME
                 and len(answer.split()) <= WORDS
-                and not _NAMED.search(answer)
+                and not (MONTHS | DAYS) & set(answer.split())  # a day without a year
             ):
                 yield _task(question["q"], found[0].written.replace(",", ""), context, draw)
 

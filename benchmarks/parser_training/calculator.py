@@ -69,9 +69,10 @@ class Calculator(nn.Module):
             marks[number, : len(row.pieces)] = torch.tensor(row.shown.marks)
             away[number, :, :, : len(row.pieces)] = 0
         x = self.n0(self.word(ids) + self.pos[:longest] + self.mark(marks))
+        away = away.to(torch.bfloat16) if _HALF else away
         with torch.autocast("cpu", torch.bfloat16, enabled=_HALF):
             for layer in self.layers:
-                x = layer(x, away.to(torch.bfloat16) if _HALF else away)
+                x = layer(x, away)
         return functional.dropout(x.float(), _DROPPED, self.training)
 
     def loss(self, seen: torch.Tensor, one: Calculated) -> torch.Tensor:

@@ -45,7 +45,7 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor, away: torch.Tensor) -> torch.Tensor:
         many, length, _ = x.shape
         query, key, value = self.qkv(x).view(many, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        # written out: the fused one takes a third longer on a CPU, as its way back is slow
+        # written out: of the fused one the way back takes a third longer (16 bits, a CPU)
         logits = query @ key.transpose(2, 3) / (WIDTH // HEADS) ** 0.5 + away
         seen = logits.softmax(-1).to(value.dtype) @ value
         x = self.n1(x + self.out(seen.transpose(1, 2).reshape(many, length, WIDTH)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from parser_training.calculations import TURNED, Calculated, Step
 from pointwork.agents.parsing.amounts import NUMBER, TRUTH
-from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS, applied, kind_of
+from pointwork.agents.parsing.operations import CONSTANTS, COPY, OPERATIONS, applied, goes_on, kind_of
 
 Way = tuple[Step, ...]
 """Steps: two values and how they are joined; a value is a leaf's number, or that of an earlier step behind them."""
@@ -104,13 +104,13 @@ def ways_of(one: Calculated) -> Ways:
     )
     if copied:
         return Ways(found, ())
-    number = {place: leaf for leaf, place in enumerate(leaves)}
-    way = tuple(
-        (*(number[k] if k < fixed else len(leaves) + k - fixed for k in (i, j)), operation)
-        for i, j, operation in steps
-    )
+
+    def leaf(place: int) -> int:
+        return leaves.index(place) if place < fixed else len(leaves) + place - fixed
+
+    way = tuple((leaf(i), leaf(j), operation) for i, j, operation in steps)
     others = _others(values, way) if len(places) == len(set(places)) else []
-    return Ways(found, tuple(dict.fromkeys([way, *others])))  # pyright: ignore[reportArgumentType]
+    return Ways(found, tuple(dict.fromkeys([way, *others])))
 
 
 def _same(one: _Value, other: _Value) -> bool:
@@ -127,17 +127,26 @@ def _others(values: Sequence[_Value], way: Way) -> list[Way]:
         tried *= left * (left - 1) // 2 * len(operations)
     if tried > _MOST:
         return []
-    wanted = _last(list(values), way)
+    made = list(values)
+    for i, j, operation in way:
+        value = _joined(made[i], made[j], operation)
+        if value is None:
+            return []
+        made.append(value)
+    wanted = _said(made, way)
     return [
         other
-        for other in _all(list(values), list(range(many)), operations, ())
-        if _last(list(values), other) == wanted
+        for all_of_them, other in _all(list(values), list(range(many)), operations, ())
+        if _said(all_of_them, other) == wanted
     ]
 
 
-def _all(values: list[_Value], left: list[int], operations: Sequence[int], made: Way) -> Iterator[Way]:
+def _all(
+    values: list[_Value], left: list[int], operations: Sequence[int], made: Way
+) -> Iterator[tuple[list[_Value], Way]]:
+    """Ways to join all that are left, with the values of their steps."""
     if len(left) == 1:
-        yield made
+        yield values, made
         return
     for at, i in enumerate(left):
         for j in left[at + 1 :]:
@@ -154,22 +163,14 @@ def _joined(one: _Value, other: _Value, operation: int) -> _Value | None:
     if kind is None:
         return None
     value = applied(name, one[0], other[0], one[1])
-    return (value, kind) if value == value and abs(value) < 1e12 and (kind != NUMBER or value >= 0) else None
+    return (value, kind) if goes_on(value, kind) else None
 
 
-def _last(values: list[_Value], way: Way) -> tuple[object, ...]:
+def _said(values: Sequence[_Value], way: Way) -> tuple[object, ...]:
     """What it comes to; of a comparison, what is compared with what."""
-    for i, j, operation in way[:-1]:
-        value = _joined(values[i], values[j], operation)
-        if value is None:
-            return ()
-        values.append(value)
+    if values[-1][1] != TRUTH:
+        return _written(values[-1])
     i, j, operation = way[-1]
-    value = _joined(values[i], values[j], operation)
-    if value is None:
-        return ()
-    if value[1] != TRUTH:
-        return _written(value)
     name = OPERATIONS[operation]
     first, second = (values[i], values[j]) if name[0] == ">" else (values[j], values[i])
     return name.replace("<", ">"), *_written(first), *_written(second)
