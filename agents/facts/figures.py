@@ -17,10 +17,26 @@ _BELOW = re.compile(
     re.IGNORECASE,
 )
 _MARK = "\x00"
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_PART = re.compile(
+    rf"(?<![\w.-])(?P<n>an?|one|\d{{1,2}})[ -](?P<part>{'|'.join(_PARTS)})s?(?P<of> of\b|(?= full\b))"
+    r"(?P<hour> an hour\b)?",
+    re.IGNORECASE,
+)
+# no "first half of the year"
+_HALF = re.compile(
+    r"(?<!first )(?<!second )(?<!other )(?<!same )(?<!last )(?<!the )(?<!this )(?<![\w-])half(?: of\b|"
+    r"(?= (?:the|what|this|that|these|those|it|them|all|my|your|his|her|its|our|their)\b)|"
+    r"(?P<hour> an hour\b)|[ -](?P<price>price|fare|pay|fee)\b)",
+    re.IGNORECASE,
+)
+_TIMES = re.compile(
+    r"(?<![\w-])(?:twice|double)(?= (?:the|what|that|my|your|his|her|its|our|their|as)\b)", re.IGNORECASE
+)
 
 
 def in_one_form(text: str, asked: str = "") -> str:
-    """A text with its dates as ``2026-08-29``, its times as ``17:45`` and its numbers in figures.
+    """A text with its dates as ``2026-08-29``, its times as ``17:45``, its numbers and shares in figures.
 
     A day that is said without a year has that of the other dates: "Minutes, 18 June 2026: We meet on 17 September."
     Else it has that of the question: of the season of 2026, "from 29 March" is 2026-03-29.
@@ -35,7 +51,23 @@ def in_one_form(text: str, asked: str = "") -> str:
             text = text[: date.start] + written + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
     text = _BELOW.sub("-", text)
-    return in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one")
+    return _in_per_cent(in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one"))
+
+
+def _in_per_cent(text: str) -> str:
+    """``25 per cent of the price`` for a quarter of it, ``2 times the price`` for twice, ``15 minutes``."""
+    return _TIMES.sub("2 times", _PART.sub(_part, _HALF.sub(_half, text)))
+
+
+def _half(match: re.Match[str]) -> str:
+    if match["hour"]:
+        return "30 minutes"
+    return f"50 per cent of the {match['price']}" if match["price"] else "50 per cent of"
+
+
+def _part(match: re.Match[str]) -> str:
+    share = (int(match["n"]) if match["n"].isdigit() else 1) / _PARTS[match["part"].lower()]
+    return f"{60 * share:g} minutes" if match["hour"] else f"{100 * share:.12g} per cent{match['of']}"
 
 
 def _clock(match: re.Match[str]) -> str:

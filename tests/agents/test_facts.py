@@ -187,6 +187,29 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
 @pytest.mark.parametrize(
     ("text", "form"),
     [
+        ("A quarter of what we took goes to Ann.", "25 per cent of what we took goes to Ann."),
+        ("The firm pays two thirds of it.", "The firm pays 66.6666666667 per cent of it."),
+        ("One third of the members is enough.", "33.3333333333 per cent of the members is enough."),
+        ("Half the fee, or half of 3 fees.", "50 per cent of the fee, or 50 per cent of 3 fees."),
+        ("How long until it is three quarters full?", "How long until it is 75 per cent full?"),
+        ("Children pay half price.", "Children pay 50 per cent of the price."),
+        ("Paid at double the hourly rate.", "Paid at 2 times the hourly rate."),
+        ("Is it twice as long as the rope?", "Is it 2 times as long as the rope?"),
+        ("Three quarters of an hour before, half an hour at least", "45 minutes before, 30 minutes at least"),
+        *((same, same) for same in (  # no share of something
+            "In the first half of 2024, and half past 6.",
+            "The second quarter of the year, the third of the boats.",
+            "Half a tablet at half-time, washed twice.",
+        )),
+    ],
+)  # fmt: skip
+def test_shares_are_in_figures(text: str, form: str) -> None:
+    assert in_one_form(text) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
         ("Minutes, 18 June 2026: We meet on 17 September.", "Minutes, 2026-06-18: We meet on 2026-09-17."),
         ("Minutes, 4 November 2026: Back by 8 January.", "Minutes, 2026-11-04: Back by 2027-01-08."),
         ("From 3 May to 9 June 2026 it is shut.", "From 2026-05-03 to 2026-06-09 it is shut."),
