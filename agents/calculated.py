@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.facts.standing import of_another
 from pointwork.agents.facts.summed import called
 from pointwork.agents.measuring import measures_fit
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
@@ -42,7 +43,7 @@ _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of i
 async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     """What a task may calculate with what the files say, the likeliest first; each as surely as it is that.
 
-    What can not be by the units of its amounts (``measuring``) is left out.
+    What can not be by the units of its amounts (``measuring``), or is said of another (``of_another``) is left out.
 
     Args:
         task: the user's words.
@@ -52,9 +53,17 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     lines = [fact.text for fact in facts]
     said = in_one_form(task)
     read = await asyncio.to_thread(calculations, said, lines, yes_no=yes_no)
-    fitting = itertools.islice((one for one in read.calculations if measures_fit(said, lines, one)), MOST)
+    strange = {number for number, line in enumerate(lines, 1) if of_another(task, line, lines)}
+    fits = (one for one in read.calculations if strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one))
+    fitting = itertools.islice(fits, MOST)
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
     return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
+
+
+def _lines(found: Calculation) -> set[int]:
+    """The lines whose amounts are joined, from 1."""
+    sides = (side for step in found.steps for side in (step.first, step.second))
+    return {side.line for side in sides if isinstance(side, Amount) and side.line}
 
 
 def beside(asked: Sequence[Fact], facts: Sequence[Fact]) -> list[Fact]:

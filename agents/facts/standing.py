@@ -12,6 +12,21 @@ from pointwork.text import tokenize
 _DATE, _DAY = re.compile(r"(?:the )?date\b", re.IGNORECASE), re.compile(r"\b\d{4}\b|[^\W\d]{3}")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
+_SECTION = re.compile(r"(?P<page>[^:]{1,60}): (?P<section>[^:]{1,60}): ")
+
+
+def of_another(task: str, line: str, lines: Sequence[str]) -> bool:
+    """Whether a line is of a page that a task does not name, where one that it names has that section too.
+
+    "Heron: Survey: It is due every 24 months" tells nothing of the Marten's survey, if there is "Marten: Survey".
+    """
+    found, words = _SECTION.match(line), frozenset(tokenize(task))
+    if found is None or words & set(tokenize(found["page"])):
+        return False
+    others = (_SECTION.match(other) for other in lines)
+    pages = {other["page"] for other in others if other and other["section"] == found["section"]}
+    return any(named and named <= words for named in (frozenset(tokenize(page)) for page in pages))
+
 
 def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:
     """The line that an answer stands in; None: in none, or what the step says fits something else as well.

@@ -174,6 +174,21 @@ def _planned(monkeypatch: pytest.MonkeyPatch, steps: tuple[Step, ...], task: str
     return asyncio.run(calculated(task, [Fact("table:staff.csv", STAFF), Fact("file:rules.md:3", RULES)]))[0]
 
 
+def test_what_is_said_of_another_is_not_calculated_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["Heron: Survey: Due 24 months after 2024-02-08.", "Marten: Survey: Due 20 months after 2022-10-17."]
+    amounts = amounts_of(["", *said])
+    ways = [(Step(amounts[1], amounts[0], "+months"),), (Step(amounts[3], amounts[2], "+months"),)]
+    read = calculating.Reading(0.5, tuple(Calculation(0.4, 0.0, DATE, steps) for steps in ways))
+    monkeypatch.setattr("pointwork.agents.calculated.calculations", lambda *_, **__: read)
+
+    def found(task: str) -> list[str]:
+        made = asyncio.run(calculated(task, [Fact("file:boats.md:3", line) for line in said]))
+        return [asyncio.run(answer_of(task, one)) for one in made]
+
+    assert found("When is the Marten's survey due?") == ["2024-06-17"]
+    assert found("When is the survey due?") == ["2026-02-08", "2024-06-17"]
+
+
 def _amount(written: str) -> Amount:
     return next(one for one in amounts_of(["", STAFF, RULES]) if one.written == written)
 

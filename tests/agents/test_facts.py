@@ -19,7 +19,7 @@ from pointwork.agents.facts.gathered import (
     shown,
 )
 from pointwork.agents.facts.settings import sections, sections_about
-from pointwork.agents.facts.standing import where
+from pointwork.agents.facts.standing import of_another, where
 from pointwork.tools import ToolContext
 
 STAFF = "name,hours a week,pay an hour\nMabel Orme,24,13.50\nJonah Pike,10,12.00\nAda Birk,31,15.00\n"
@@ -367,3 +367,23 @@ def test_a_date_is_asked_for_and_no_time_is_read() -> None:
         ("25", "number of members at that date", True),
     ):
         assert (where(answer, step, told) is not None) is stands, answer
+
+
+@pytest.mark.parametrize(
+    ("task", "strange"),
+    [
+        ("When is the Marten's survey due?", [True, False, False, False]),
+        ("When is the Heron's survey due?", [False, True, False, False]),
+        ("Is the Marten's survey due before the Heron's?", [False] * 4),
+        ("When is the next survey due?", [False] * 4),
+        ("When is the Otter's survey due?", [False] * 4),
+    ],
+)
+def test_the_same_section_of_another_page_is_of_another(task: str, strange: list[bool]) -> None:
+    said = [
+        "Heron: Survey: It is due every 24 months.",
+        "Marten: Survey: The last was on 2022-10-17, the next due after 20 months.",
+        "Heron: Sails: They are changed every 9 years.",
+        "Insurance: A survey costs 120 crowns.",
+    ]
+    assert [of_another(task, line, said) for line in said] == strange
