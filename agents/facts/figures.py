@@ -2,6 +2,7 @@
 
 import re
 
+from pointwork.agents.facts.shares import in_per_cent
 from pointwork.agents.readings.question import Question, year_of
 from pointwork.numerals import in_figures
 from pointwork.tools.tables import cell_text
@@ -17,22 +18,6 @@ _BELOW = re.compile(
     re.IGNORECASE,
 )
 _MARK = "\x00"
-_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
-_PART = re.compile(
-    rf"(?<![\w.-])(?P<n>an?|one|\d{{1,2}})[ -](?P<part>{'|'.join(_PARTS)})s?(?P<of> of\b|(?= full\b))"
-    r"(?P<hour> an hour\b)?",
-    re.IGNORECASE,
-)
-# no "first half of the year"
-_HALF = re.compile(
-    r"(?<!first )(?<!second )(?<!other )(?<!same )(?<!last )(?<!the )(?<!this )(?<![\w-])half(?: of\b|"
-    r"(?= (?:the|what|this|that|these|those|it|them|all|my|your|his|her|its|our|their)\b)|"
-    r"(?P<hour> an hour\b)|[ -](?P<price>price|fare|pay|fee)\b)",
-    re.IGNORECASE,
-)
-_TIMES = re.compile(
-    r"(?<![\w-])(?:twice|double)(?= (?:the|what|that|my|your|his|her|its|our|their|as)\b)", re.IGNORECASE
-)
 
 
 def in_one_form(text: str, asked: str = "") -> str:
@@ -51,23 +36,7 @@ def in_one_form(text: str, asked: str = "") -> str:
             text = text[: date.start] + written + text[date.end :]
     text = _SECONDS.sub(r"\1", _CLOCK.sub(_clock, text))
     text = _BELOW.sub("-", text)
-    return _in_per_cent(in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one"))
-
-
-def _in_per_cent(text: str) -> str:
-    """``25 per cent of the price`` for a quarter of it, ``2 times the price`` for twice, ``15 minutes``."""
-    return _TIMES.sub("2 times", _PART.sub(_part, _HALF.sub(_half, text)))
-
-
-def _half(match: re.Match[str]) -> str:
-    if match["hour"]:
-        return "30 minutes"
-    return f"50 per cent of the {match['price']}" if match["price"] else "50 per cent of"
-
-
-def _part(match: re.Match[str]) -> str:
-    share = (int(match["n"]) if match["n"].isdigit() else 1) / _PARTS[match["part"].lower()]
-    return f"{60 * share:g} minutes" if match["hour"] else f"{100 * share:.12g} per cent{match['of']}"
+    return in_per_cent(in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one"))
 
 
 def _clock(match: re.Match[str]) -> str:
