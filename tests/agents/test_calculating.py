@@ -179,7 +179,11 @@ def test_what_is_said_of_another_is_not_calculated_with(monkeypatch: pytest.Monk
     amounts = amounts_of(["", *said])
     ways = [(Step(amounts[1], amounts[0], "+months"),), (Step(amounts[3], amounts[2], "+months"),)]
     read = calculating.Reading(0.5, tuple(Calculation(0.4, 0.0, DATE, steps) for steps in ways))
-    monkeypatch.setattr("pointwork.agents.calculated.calculations", lambda *_, **__: read)
+
+    def seen(*_: object, **__: object) -> calculating.Reading:
+        return read
+
+    monkeypatch.setattr("pointwork.agents.calculated.calculations", seen)
 
     def found(task: str) -> list[str]:
         made = asyncio.run(calculated(task, [Fact("file:boats.md:3", line) for line in said]))
