@@ -203,6 +203,7 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
             "In the first half of 2024, at half past 6, for the small half, 42 euros, the other half is due.",
             "The second quarter of the year, the third of the boats, a third boat, a fifth day.",
             "Half a tablet at half-time, washed twice.",
+            "The other half of it, the half of them that came, and a week and a third.",
             "It lasts an hour and a quarter, from a quarter to 6, and costs 60 a quarter or 90 pounds a quarter.",
         )),
     ],
@@ -376,11 +377,12 @@ def test_a_date_is_asked_for_and_no_time_is_read() -> None:
 @pytest.mark.parametrize(
     ("task", "strange"),
     [
-        ("When is the Marten's survey due?", [True, False, False, False]),
-        ("When is the Heron's survey due?", [False, True, False, False]),
-        ("Is the Marten's survey due before the Heron's?", [False] * 4),
-        ("When is the next survey due?", [False] * 4),
-        ("When is the Otter's survey due?", [False] * 4),
+        ("When is the Marten's survey due?", [True, False, False, False, False]),
+        ("When is the Heron's survey due?", [False, True, False, False, True]),
+        ("Is the Marten's survey due before the Heron's?", [False] * 4 + [True]),
+        ("When is the next survey due?", [False] * 5),
+        ("When is the Otter's survey due?", [False] * 5),
+        ("When are the sails changed, if not in winter?", [False] * 5),  # names no page whole
     ],
 )
 def test_the_same_section_of_another_page_is_of_another(task: str, strange: list[bool]) -> None:
@@ -389,5 +391,6 @@ def test_the_same_section_of_another_page_is_of_another(task: str, strange: list
         "Marten: Survey: The last was on 2022-10-17, the next due after 20 months.",
         "Heron: Sails: They are changed every 9 years.",
         "Insurance: A survey costs 120 crowns.",
+        "Winter storage: Sails: They are dried for 3 days.",
     ]
     assert [of_another(task, line, said) for line in said] == strange
