@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
-from pointwork.agents.facts.standing import of_another
+from pointwork.agents.facts.standing import of_others
 from pointwork.agents.facts.summed import called
 from pointwork.agents.measuring import measures_fit
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
@@ -43,7 +43,7 @@ _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of i
 async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     """What a task may calculate with what the files say, the likeliest first; each as surely as it is that.
 
-    What can not be by the units of its amounts (``measuring``), or is said of another (``of_another``) is left out.
+    What can not be by the units of its amounts (``measuring``), or is said of others (``of_others``), is left out.
 
     Args:
         task: the user's words.
@@ -53,7 +53,7 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     lines = [fact.text for fact in facts]
     said = in_one_form(task)
     read = await asyncio.to_thread(calculations, said, lines, yes_no=yes_no)
-    strange = {number for number, line in enumerate(lines, 1) if of_another(task, line, lines)}
+    strange = of_others(task, lines)
     fits = (one for one in read.calculations if strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one))
     fitting = itertools.islice(fits, MOST)
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
@@ -61,9 +61,9 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
 
 
 def _lines(found: Calculation) -> set[int]:
-    """The lines whose amounts are joined, from 1."""
+    """The places of the lines whose amounts are joined, from 0."""
     sides = (side for step in found.steps for side in (step.first, step.second))
-    return {side.line for side in sides if isinstance(side, Amount) and side.line}
+    return {side.line - 1 for side in sides if isinstance(side, Amount) and side.line}
 
 
 def beside(asked: Sequence[Fact], facts: Sequence[Fact]) -> list[Fact]:

@@ -26,7 +26,8 @@ _HALVES = [
     # no "first half of the year"
     (
         re.compile(
-            rf"(?<!first )(?<!second )(?<!other )(?<!same )(?<!last )(?<!the )(?<!this )(?<![\w-]){half}", re.I
+            rf"(?<!first )(?<!second )(?<!other )(?<!same )(?<!last )(?<!the )(?<!this )(?<![\w-]){half}",
+            re.IGNORECASE,
         ),
         part,
     )
@@ -52,7 +53,9 @@ def in_per_cent(text: str) -> str:
 
 
 def _part(match: re.Match[str]) -> str:
-    if _NO_PART.search(match.string[max(0, match.start() - _BEFORE) : match.end("n")]):
+    count = int(match["n"]) if match["n"].isdigit() else 1
+    parts = _PARTS[match["part"].lower().removesuffix("s")]
+    # 4 quarters are a year
+    if count >= parts or _NO_PART.search(match.string[max(0, match.start() - _BEFORE) : match.end("n")]):
         return match[0]
-    share = (int(match["n"]) if match["n"].isdigit() else 1) / _PARTS[match["part"].lower().removesuffix("s")]
-    return f"{60 * share:g} minutes" if match["hour"] else f"{100 * share:.12g} per cent"
+    return f"{60 * count / parts:g} minutes" if match["hour"] else f"{100 * count / parts:.12g} per cent"

@@ -15,17 +15,18 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 _SECTION = re.compile(r"(?P<page>[^:]{1,60}): (?P<section>[^:]{1,60}): ")
 
 
-def of_another(task: str, line: str, lines: Sequence[str]) -> bool:
-    """Whether a line is of a page that a task does not name, where one that it names has that section too.
+def of_others(task: str, lines: Sequence[str]) -> set[int]:
+    """Places, from 0, of lines of a page that a task does not name, where one that it names has that section too.
 
     "Heron: Survey: It is due every 24 months" tells nothing of the Marten's survey, if there is "Marten: Survey".
     """
-    found, words = _SECTION.match(line), frozenset(tokenize(task))
-    if found is None or words & set(tokenize(found["page"])):
-        return False
-    others = (_SECTION.match(other) for other in lines)
-    pages = {other["page"] for other in others if other and other["section"] == found["section"]}
-    return any(named and named <= words for named in (frozenset(tokenize(page)) for page in pages))
+    words = frozenset(tokenize(task))
+    found = {place: match for place, line in enumerate(lines) if (match := _SECTION.match(line))}
+    pages = {page: frozenset(tokenize(page)) for page in {match["page"] for match in found.values()}}
+    told = {match["section"] for match in found.values() if pages[match["page"]] and pages[match["page"]] <= words}
+    return {
+        place for place, match in found.items() if match["section"] in told and not pages[match["page"]] & words
+    }
 
 
 def where(answer: str, step: str, facts: Sequence[Fact]) -> Found | None:

@@ -19,7 +19,7 @@ from pointwork.agents.facts.gathered import (
     shown,
 )
 from pointwork.agents.facts.settings import sections, sections_about
-from pointwork.agents.facts.standing import of_another, where
+from pointwork.agents.facts.standing import of_others, where
 from pointwork.tools import ToolContext
 
 STAFF = "name,hours a week,pay an hour\nMabel Orme,24,13.50\nJonah Pike,10,12.00\nAda Birk,31,15.00\n"
@@ -205,6 +205,7 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
             "Half a tablet at half-time, washed twice.",
             "The other half of it, the half of them that came, and a week and a third.",
             "It lasts an hour and a quarter, from a quarter to 6, and costs 60 a quarter or 90 pounds a quarter.",
+            "It is paid over 4 quarters, and 5 quarters are late.",
         )),
     ],
 )  # fmt: skip
@@ -377,15 +378,15 @@ def test_a_date_is_asked_for_and_no_time_is_read() -> None:
 @pytest.mark.parametrize(
     ("task", "strange"),
     [
-        ("When is the Marten's survey due?", [True, False, False, False, False]),
-        ("When is the Heron's survey due?", [False, True, False, False, True]),
-        ("Is the Marten's survey due before the Heron's?", [False] * 4 + [True]),
-        ("When is the next survey due?", [False] * 5),
-        ("When is the Otter's survey due?", [False] * 5),
-        ("When are the sails changed, if not in winter?", [False] * 5),  # names no page whole
+        ("When is the Marten's survey due?", {0}),
+        ("When is the Heron's survey due?", {1, 4}),
+        ("Is the Marten's survey due before the Heron's?", {4}),
+        ("When is the next survey due?", set[int]()),
+        ("When is the Otter's survey due?", set[int]()),
+        ("When are the sails changed, if not in winter?", set[int]()),  # names no page whole
     ],
 )
-def test_the_same_section_of_another_page_is_of_another(task: str, strange: list[bool]) -> None:
+def test_the_same_section_of_another_page_is_of_another(task: str, strange: set[int]) -> None:
     said = [
         "Heron: Survey: It is due every 24 months.",
         "Marten: Survey: The last was on 2022-10-17, the next due after 20 months.",
@@ -393,4 +394,4 @@ def test_the_same_section_of_another_page_is_of_another(task: str, strange: list
         "Insurance: A survey costs 120 crowns.",
         "Winter storage: Sails: They are dried for 3 days.",
     ]
-    assert [of_another(task, line, said) for line in said] == strange
+    assert of_others(task, said) == strange
