@@ -29,6 +29,7 @@ from pointwork.portable.rows import is_serial
 from pointwork.portable.trajectories import BATCH, PARTS
 from pointwork.settings import Settings
 from pointwork.store import Store, tables
+from pointwork.store.types import encode_text
 from pointwork.store.writes import written_before
 
 Row = dict[str, Any]
@@ -176,7 +177,8 @@ def test_ids_that_another_run_has_are_refused_whole(store: Store) -> None:
 
 # --- rows of any content ---
 
-_words = st.text(max_size=12)
+SHORTEST = 16  # characters of the shortest column, in which a control character takes five
+_words = st.text(max_size=12).filter(lambda text: len(encode_text(text)) <= SHORTEST)
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("$float"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "é", "$float"]), inner),
