@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -231,11 +232,12 @@ def test_all_ways_come_to_the_same(lessons: Any, values: list[int], signs: list[
 
 @pytest.mark.parametrize(
     ("name", "least", "most"),
-    [("facts", 0.5, 0.8), ("sums", 0.7, 1.0), ("queried", 0.5, 0.8), ("cases", 0.5, 0.8), ("places", 0.75, 0.95)],
+    [("facts", 0.5, 0.8), ("sums", 0.6, 0.9), ("queried", 0.5, 0.8), ("cases", 0.6, 0.9), ("places", 0.75, 0.97)],
 )
 def test_of_a_recipe_nearly_all_tasks_are_learnt(lessons: Any, name: str, least: float, most: float) -> None:
     module, pieces = lessons["calculations"], encoder.shipped().pieces
-    rows = (ROOT / f"training/recipes/task_steps_{name}.jsonl").read_text(encoding="utf-8").splitlines()[::43]
+    rows = (ROOT / f"training/recipes/task_steps_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = random.Random(0).sample(rows, 150)  # recipes are in order of place and sort: no stride is fair to all
     found: list[Any] = []
     for row in rows:
         try:
