@@ -132,9 +132,15 @@ def _told(found: Sequence[Sentence]) -> list[Fact]:
 
 def _line(sentence: Sentence) -> str:
     heading = re.sub(r"^#+\s*", "", sentence.passage.heading.strip())
-    words = sentence.told.split()
-    text = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
+    own = sentence.text.split()
+    # whom it speaks of has the room that it leaves: the values are its own
+    text = f"{_first(sentence.subject.split(), WORDS - len(own))} {_first(own, WORDS)}".strip()
     return f"{heading[:40]}: {text}" if heading else text
+
+
+def _first(words: Sequence[str], most: int) -> str:
+    most = max(most, 0)
+    return " ".join(words[:most]) + (" …" if 0 < most < len(words) else "")
 
 
 def _names(rows: Sequence[Row], task: str) -> list[str]:

@@ -65,6 +65,23 @@ def test_sentences_stand_behind_their_heading_with_figures_in_one_form(root: Pat
     assert not [line for line in lines("When is the autoclave due?", root) if "dog" in line or "#" in line]
 
 
+def test_whom_a_sentence_speaks_of_takes_what_room_its_values_leave(root: Path) -> None:
+    named = "The washer in the back room hums a little when it is cold and shakes the shelf beside it."
+    own = "It takes two trays at once, is cleaned by whoever used it last and has to be descaled every 9 weeks."
+    (root / "washer.md").write_text(f"# Washer\n\n{named} {own}\n")
+    found = lines("When does the washer have to be descaled?", root)[0]
+    assert found.startswith("Washer: The washer in")
+    assert found.endswith("every 9 weeks.")
+    assert "shakes the shelf" not in found
+    assert len(found.removeprefix("Washer: ").replace(" …", "").split()) == 28
+    (root / "washer.md").write_text(
+        f"# Washer\n\n{named} {own.replace('has', 'has, says the maker of it and so do we,')}\n"
+    )
+    long = lines("When does the washer have to be descaled?", root)[0]
+    assert long.startswith("Washer: It takes 2 trays")
+    assert long.endswith(" …")
+
+
 def test_who_reads_many_lines_is_shown_more_sentences(root: Path) -> None:
     said = [f"The key of boat {n} costs {n + 3} pounds." for n in range(2 * MANY)]
     (root / "keys.md").write_text("# Keys\n\n" + "\n\n".join(said) + "\n")
