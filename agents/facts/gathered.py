@@ -20,8 +20,8 @@ from pointwork.tools.catalog import TableInfo
 # and more that fit it together with what the rows name. A decomposer is trained on what these make of the files.
 ROWS, FOLLOWED, TOLD, SECTIONS, SENTENCES, MORE = 4, 2, 2, 2, 5, 2
 
-# Sentences for a reader of many lines.
-MANY = 15
+# Sentences for a reader of many lines, who finds out for itself which it needs, and how well they fit at least.
+MANY, FAINTLY = 15, 0.1
 
 # Characters of a row, words of a sentence, columns of a table.
 LENGTH, WORDS, COLUMNS = 240, 28, 12
@@ -101,7 +101,7 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
 
 async def sentences_besides(task: str, context: ToolContext, known: Sequence[Fact]) -> list[Fact]:
     """More sentences that fit a task, none of those known, for who reads many lines."""
-    found = _told(await sentences_about(task, context, 3 * MANY))[:MANY]
+    found = _told(await sentences_about(task, context, 3 * MANY), FAINTLY)[:MANY]
     texts = {fact.text for fact in known}
     more = (replace(fact, text=in_one_form(fact.text, task)) for fact in _whole(found))
     return [fact for fact in more if fact.text not in texts]
@@ -116,12 +116,12 @@ async def further(task: str, rows: Sequence[Row], context: ToolContext, known: S
     return [fact for fact in found if fact not in known][:MORE]
 
 
-def _told(found: Sequence[Sentence]) -> list[Fact]:
+def _told(found: Sequence[Sentence], least: float = FITS) -> list[Fact]:
     """Sentences that may hold a value, each behind its heading; rows and settings are shown as such."""
     kept = [
         sentence
         for sentence in found
-        if sentence.score >= FITS
+        if sentence.score >= least
         and not _HEADING.match(sentence.text)
         and not sentence.told.lstrip().startswith("|")
         and not sentence.passage.path.lower().endswith(SUFFIXES)

@@ -14,6 +14,7 @@ from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import Fact, cut, further
 from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
 from pointwork.agents.facts.summed import summed
+from pointwork.agents.facts.topmost import topmost
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.parser import TABLES, Seen, looked
 from pointwork.agents.parsing.query import Query
@@ -58,7 +59,10 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         led = [*every.followed(rows, LED), *every.told_of(names, LED)]
-        lines += summed(task, every, likely, _meant(seen))
+        meant = _meant(seen)
+        if not any(" of the " in fact.text.partition(": ")[0] for fact in lines if fact.row is not None):
+            lines += [fact for fact in topmost(task, every, likely, meant) if fact.row not in rows]
+        lines += summed(task, every, likely, meant)
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
     try:

@@ -6,13 +6,14 @@ needed next stands there, too.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from pointwork.agents.facts.figures import written
 from pointwork.agents.facts.gathered import Fact
 from pointwork.agents.facts.rows import Row, Rows
+from pointwork.agents.facts.topmost import IDENTIFIES, Meant, asked_end, extreme_of, meant_first
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
@@ -24,11 +25,6 @@ GROUPS, COLUMNS = 2, 2
 _HALF = 0.5  # of a name's words, from which on a task names it
 _SUMS = re.compile(r"\d+ rows; ")
 _COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
-_IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
-
-
-Meant = Mapping[tuple[TableInfo, str], float]
-"""How likely a column of a table is spoken of."""
 
 
 def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = MappingProxyType({})) -> list[Fact]:
@@ -41,7 +37,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
         meant: what queries that it may mean ask for; "took in" are the takings.
     """
     asked = _Asked(frozenset(tokenize(task)), meant)
-    likely = sorted(likely, key=lambda table: -sum(meant.get((table, one.name), 0.0) for one in table.own))
+    likely = meant_first(likely, meant)
     found = [
         Fact(table.evidence, f"{table.name} in all: {asked.said(rows)}")
         for table in likely[:1]
@@ -51,7 +47,8 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
     once: dict[tuple[int, ...], _Group] = {}
     for group in sorted(groups, key=lambda group: (-group.share, len(group.rows))):
         once.setdefault(tuple(map(id, group.rows)), group)
-    for group in list(once.values())[:GROUPS]:
+    foremost = {tuple(map(id, group.rows)): group for group in _foremost(task, asked, every, likely)}
+    for group in (dict(list(once.items())[:GROUPS]) | foremost).values():
         table = group.rows[0].table
         found.append(Fact(table.evidence, f"{table.name} where {group.which}: {asked.said(group.rows)}"))
     return found
@@ -98,6 +95,37 @@ def _referring(row: Row, named: str, share: float, every: Rows) -> Iterator[_Gro
                 yield _Group(held, f"{spoken(key)} is {cell} ({named})", share)
 
 
+def _foremost(task: str, asked: "_Asked", every: Rows, likely: Sequence[TableInfo]) -> Iterator[_Group]:
+    """Of the likeliest table the rows about whom there are the most, or whose total is the highest."""
+    end = asked_end(task)
+    for table in likely[:1] if end else ():
+        held = _by_repeated(table, asked, [row for row in every.rows if row.table is table])
+        once: dict[str, list[str]] = {}
+        for number in asked.numbers(table)[:1]:
+            totals = {key: math.fsum(float(row.cells[number] or 0) for row in rows) for key, rows in held.items()}
+            if key := extreme_of(totals, end):
+                once[key] = [f"{'highest' if end > 0 else 'lowest'} total {spoken(table.own[number].name)}"]
+        if key := extreme_of({key: len(rows) for key, rows in held.items()}, end):
+            once.setdefault(key, []).append(f"{'most' if end > 0 else 'fewest'} rows")
+        for key, which in once.items():
+            column = table.own[held[key][0].cells.index(key)].name
+            yield _Group(held[key], f"{spoken(column)} is {key} ({', '.join(which)})", 1.0)
+
+
+def _by_repeated(table: TableInfo, asked: "_Asked", rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by what stands in a column of names that repeat, the one that is likeliest spoken of; none without."""
+    repeated = [
+        (asked.rank(table, column.name), column.distinct, at)
+        for at, column in enumerate(table.own)
+        if column.kind == "text" and 1 < column.distinct < len(rows)
+    ]
+    held: dict[str, list[Row]] = {}
+    for row in rows if repeated else ():
+        if cell := row.cells[min(repeated)[-1]]:
+            held.setdefault(cell, []).append(row)
+    return held
+
+
 def _months(task: str, every: Rows, likely: Sequence[TableInfo]) -> Iterator[_Group]:
     """Rows of the likeliest table of a month that is named."""
     months = [(one.year, one.month) for one in Question(task).dates if one.month and not one.day]
@@ -134,10 +162,8 @@ class _Asked:
         """How many rows there are, and of the columns that the task speaks of what they come to."""
         table = rows[0].table
         columns = list(enumerate(table.own))
-        numbers = [i for i, column in columns if column.kind == "number" and not _IDENTIFIES.search(column.name)]
-        numbers.sort(key=lambda i: self._rank(table, table.own[i].name))
         parts = [f"{len(rows)} rows"]
-        for i in numbers[:COLUMNS]:
+        for i in self.numbers(table)[:COLUMNS]:
             values = [float(row.cells[i]) for row in rows if row.cells[i]]
             if values:
                 said = {"total": math.fsum(values), "average": math.fsum(values) / len(values)}
@@ -150,5 +176,15 @@ class _Asked:
                 parts.append(f"{spoken(table.own[i].name)} first {days[0]}, last {days[-1]}")
         return "; ".join(parts)
 
-    def _rank(self, table: TableInfo, column: str) -> tuple[int, float]:
+    def numbers(self, table: TableInfo) -> list[int]:
+        """The columns of numbers, those that the task speaks of first."""
+        found = [
+            i
+            for i, column in enumerate(table.own)
+            if column.kind == "number" and not IDENTIFIES.search(column.name)
+        ]
+        return sorted(found, key=lambda i: self.rank(table, table.own[i].name))
+
+    def rank(self, table: TableInfo, column: str) -> tuple[int, float]:
+        """The less, the likelier it is spoken of."""
         return -len(self.stems & set(tokenize(column))), -self.meant.get((table, column), 0.0)
