@@ -232,7 +232,14 @@ def test_all_ways_come_to_the_same(lessons: Any, values: list[int], signs: list[
 
 @pytest.mark.parametrize(
     ("name", "least", "most"),
-    [("facts", 0.5, 0.8), ("sums", 0.6, 0.9), ("queried", 0.5, 0.8), ("cases", 0.6, 0.9), ("places", 0.75, 0.97)],
+    [
+        ("facts", 0.5, 0.8),
+        ("sums", 0.6, 0.9),
+        ("queried", 0.5, 0.8),
+        ("cases", 0.6, 0.9),
+        ("places", 0.75, 0.97),
+        ("places_more", 0.75, 0.97),
+    ],
 )
 def test_of_a_recipe_nearly_all_tasks_are_learnt(lessons: Any, name: str, least: float, most: float) -> None:
     module, pieces = lessons["calculations"], encoder.shipped().pieces
