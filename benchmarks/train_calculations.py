@@ -10,7 +10,8 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
 - ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl`` and
-  ``task_steps_places_more.jsonl``: 370 places, with what queries and sums of rows say (``agents/facts/queried.py``);
+  ``task_steps_places_more.jsonl``: 370 places, with what queries and sums of rows say
+  (``agents/facts/queried.py``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);

@@ -97,4 +97,4 @@ def _compared(table: TableInfo, stems: frozenset[str], meant: Meant) -> list[tup
 
 
 def _worth(cell: str, column: Column) -> float:
-    return float(cell if column.kind == "number" else re.sub(r"\D", "", cell) or 0)  # days as 20260829
+    return float(cell if column.kind == "number" else re.sub(r"\D", "", cell))  # days as 20260829

@@ -94,6 +94,16 @@ def test_who_reads_many_lines_is_shown_more_sentences(root: Path) -> None:
     assert asyncio.run(sentences_besides(task, ToolContext(root=None), known)) == []
 
 
+def test_who_chooses_among_many_lines_is_shown_faint_ones_too(root: Path) -> None:
+    said = ["The pump is oiled every 9 weeks.", "The gate shuts at 18:30.", "A bucket of paint costs 12 pounds."]
+    (root / "pump.md").write_text("# Pump\n\n" + "\n\n".join(said) + "\n")
+    task, context = "When is the pump in the yard oiled again, and the hose after it?", ToolContext(root=root)
+    known = facts(task, root)
+    more = asyncio.run(sentences_besides(task, context, known))
+    assert not any("paint" in fact.text for fact in known)
+    assert any("paint" in fact.text for fact in more)
+
+
 def test_what_a_named_row_refers_to_is_shown_too(root: Path) -> None:
     (root / "rounds.csv").write_text(ROUNDS)
     assert "staff: name Mabel Orme; hours a week 24; pay an hour 13.5" in lines("Who drives to the Coast?", root)

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -101,6 +102,53 @@ def test_what_one_owner_has_the_most_of_twice_is_said_once(root: Path) -> None:
     ]
 
 
-def test_a_query_that_finds_it_is_enough(root: Path) -> None:
-    lines = asyncio.run(queried_around("Which bike has the highest price?", ToolContext(root=root)))
-    assert sum(" of the highest" in fact.text for fact in lines) == 1
+def test_columns_that_are_named_come_before_others_and_empty_cells_are_none(root: Path) -> None:
+    (root / "bikes.csv").write_text(f"{BIKES}Crow,11,,12,Ada,2024-02-02\n")
+    lines = found("The one of the least weight, and the lowest of the prices?", root)
+    assert [line[: line.index(";")] for line in lines] == [
+        "bikes of the lowest price: bike Hare",
+        "bikes of the lowest weight kg: bike Hare",
+    ]
+    assert found("The least in weight?", root)[0].startswith("bikes of the lowest weight kg")
+
+
+@pytest.mark.parametrize(
+    ("more", "task", "which"),
+    [
+        (
+            "Crow,11,,12,Bo,2024-02-02",
+            "Whose, of the owners, are the fewest?",
+            ["owner is Cleo", "lowest total price, fewest rows"],
+        ),
+        (
+            "Crow,11,,12,Dan,2024-02-02\nWren,12,5,9,Eve,2022-05-05",
+            "The owner of the least by price?",
+            ["owner is Dan", "lowest total price"],
+        ),
+        ("Crow,11,90,12,Ada,2024-02-02", "Which bike is worth the most?", ["owner is Bo", "highest total price"]),
+    ],
+)
+def test_names_that_repeat_are_compared_and_what_is_empty_is_nothing(
+    root: Path, more: str, task: str, which: list[str]
+) -> None:
+    rows = f"{BIKES}{more}".splitlines()
+    (root / "bikes.csv").write_text(
+        "".join(f"{line},{'town' if not n else 'Quay'}\n" for n, line in enumerate(rows))
+    )
+    (table,) = catalog(root)
+    lines = [fact.text for fact in summed(task, rows_of(root, [table]), [table], {(table, "price"): 1.0})]
+    assert [line.partition(": ")[0] for line in lines[1:2]] == [f"bikes where {which[0]} ({which[1]})"]
+
+
+def test_a_query_that_finds_it_is_enough_and_no_row_is_told_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ToolContext(root=root)
+    twice = asyncio.run(queried_around("What is the price of the Otter plus the longest chain at 12?", context))
+    assert sum("bike Otter" in fact.text for fact in twice) == 1
+    called = Mock(return_value=iter(()))
+    monkeypatch.setattr("pointwork.agents.facts.queried.topmost", called)
+    asyncio.run(queried_around("Which bike has the highest price?", context))
+    assert not called.called
+    asyncio.run(queried_around("What is the price of the Otter plus the longest chain at 12?", context))
+    assert called.called
