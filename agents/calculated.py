@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from pointwork.agents.comparing import as_asked
 from pointwork.agents.decomposer import Decomposed
 from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import Fact
@@ -54,7 +55,11 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     said = in_one_form(task)
     read = await asyncio.to_thread(calculations, said, lines, yes_no=yes_no)
     strange = of_others(task, lines)
-    fits = (one for one in read.calculations if strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one))
+    fits = (
+        one
+        for one in as_asked(said, read.calculations)
+        if strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one)
+    )
     fitting = itertools.islice(fits, MOST)
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
     return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
