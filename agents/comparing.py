@@ -22,8 +22,11 @@ def as_asked(task: str, found: Sequence[Calculation]) -> list[Calculation]:
         found: what it may calculate.
     """
     compared = [(one.start, one.end, one.op) for one in Question(task).comparisons if one.op in COMPARED]
+    turned = [_turned(one, compared) for one in found]
+    if turned == list(found):
+        return turned
     once: dict[tuple[int, float], Calculation] = {}
-    for one in sorted((_turned(one, compared) for one in found), key=lambda one: -one.chance):
+    for one in sorted(turned, key=lambda one: -one.chance):
         key = one.kind, round(one.value, 5)
         known = once.get(key)
         once[key] = replace(known, chance=min(1.0, known.chance + one.chance)) if known else one
