@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pointwork.agents.parsing.amounts import NUMBER, Amount
-from pointwork.agents.parsing.calculating import Calculation, Step
+from pointwork.agents.parsing.calculating import Calculation
 from pointwork.agents.parsing.operations import COMPARED, applied, kind_of
 from pointwork.agents.readings.question import Question
 
@@ -50,7 +50,7 @@ def _turned(one: Calculation, compared: Sequence[tuple[int, int, str]]) -> Calcu
     return replace(one, value=made[-1][0], steps=(*one.steps[:-1], right))
 
 
-def _said(side: "Step | Amount | float | int", compared: Sequence[tuple[int, int, str]]) -> str | None:
+def _said(side: Amount | float | int, compared: Sequence[tuple[int, int, str]]) -> str | None:
     """How a number of the task is compared there; None: it is none, or nothing says it."""
     if not isinstance(side, Amount) or side.line:
         return None

@@ -38,11 +38,13 @@ _HOLDS = re.compile(
     r"\d|(?<=\w )[A-Z]|"
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|quarter|hundred|third)\b"
 )
-_SUPERLATIVE = re.compile(
-    r"\b(?:most|least|fewest|first|last|best|worst|newest|oldest|"
-    r"(?!rest|test|guest|west|nest|request|chest|forest|interest|honest)\w{2,}est)\b",
+SUPERLATIVE = re.compile(
+    r"\b(?:(?<!at )(?:most|least)|fewest|first|last|best|worst|newest|oldest|"
+    r"(?!rest|test|guest|west|nest|request|chest|forest|interest|honest|harvest|contest|protest|invest|priest)"
+    r"\w{2,}est)\b",
     re.IGNORECASE,
 )
+"""What says that the most or the least of something is spoken of."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,6 @@ def _whole(prose: Sequence[Fact]) -> list[Fact]:
 def _columns(task: str, tables: Sequence[TableInfo], rows: Sequence[Row]) -> list[Fact]:
     """The columns of a table or two of which no row is shown: the best of something is found by a query."""
     known = {row.table.name for row in rows}
-    most = 2 if not rows or _SUPERLATIVE.search(task) else 1
+    most = 2 if not rows or SUPERLATIVE.search(task) else 1
     others = [table for _, table in ranked(task, tables) if table.name not in known][:most]
     return [Fact("", f"{t.name}: {', '.join(column.name for column in t.own[:COLUMNS])}") for t in others]

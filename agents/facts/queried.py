@@ -60,7 +60,8 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         led = [*every.followed(rows, LED), *every.told_of(names, LED)]
         meant = _meant(seen)
-        if not any(" of the " in fact.text.partition(": ")[0] for fact in lines if fact.row is not None):
+        # a query that found it says so behind the table's name
+        if not any(fact.text.startswith(f"{fact.row.table.name} of the ") for fact in lines if fact.row):
             lines += [fact for fact in topmost(task, every, likely, meant) if fact.row not in rows]
         lines += summed(task, every, likely, meant)
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]

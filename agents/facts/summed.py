@@ -99,7 +99,7 @@ def _foremost(task: str, asked: "_Asked", every: Rows, likely: Sequence[TableInf
     """Of the likeliest table the rows about whom there are the most, or whose total is the highest."""
     end = asked_end(task)
     for table in likely[:1] if end else ():
-        held = _by_repeated(table, asked, [row for row in every.rows if row.table is table])
+        at, held = _by_repeated(table, asked, [row for row in every.rows if row.table is table])
         once: dict[str, list[str]] = {}
         for number in asked.numbers(table)[:1]:
             totals = {key: math.fsum(float(row.cells[number] or 0) for row in rows) for key, rows in held.items()}
@@ -108,22 +108,22 @@ def _foremost(task: str, asked: "_Asked", every: Rows, likely: Sequence[TableInf
         if key := extreme_of({key: len(rows) for key, rows in held.items()}, end):
             once.setdefault(key, []).append(f"{'most' if end > 0 else 'fewest'} rows")
         for key, which in once.items():
-            column = table.own[held[key][0].cells.index(key)].name
-            yield _Group(held[key], f"{spoken(column)} is {key} ({', '.join(which)})", 1.0)
+            yield _Group(held[key], f"{spoken(table.own[at].name)} is {key} ({', '.join(which)})", 1.0)
 
 
-def _by_repeated(table: TableInfo, asked: "_Asked", rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by what stands in a column of names that repeat, the one that is likeliest spoken of; none without."""
+def _by_repeated(table: TableInfo, asked: "_Asked", rows: Sequence[Row]) -> tuple[int, dict[str, list[Row]]]:
+    """A column of names that repeat, the one that is likeliest spoken of, and rows by what stands there."""
     repeated = [
         (asked.rank(table, column.name), column.distinct, at)
         for at, column in enumerate(table.own)
         if column.kind == "text" and 1 < column.distinct < len(rows)
     ]
     held: dict[str, list[Row]] = {}
+    at = min(repeated)[-1] if repeated else 0
     for row in rows if repeated else ():
-        if cell := row.cells[min(repeated)[-1]]:
-            held.setdefault(cell, []).append(row)
-    return held
+        if row.cells[at]:
+            held.setdefault(row.cells[at], []).append(row)
+    return at, held
 
 
 def _months(task: str, every: Rows, likely: Sequence[TableInfo]) -> Iterator[_Group]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from pointwork.agents.facts.gathered import Fact, cut
+from pointwork.agents.facts.gathered import SUPERLATIVE, Fact, cut
 from pointwork.agents.facts.rows import Rows
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
@@ -22,11 +22,6 @@ IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNOREC
 """Names of columns of numbers that only tell rows apart."""
 
 _ENDS = (("lowest", "highest"), ("earliest", "latest"))
-_EST = re.compile(
-    r"\b(?!rest|test|guest|west|nest|request|chest|forest|interest|honest|harvest|contest|protest|invest|priest)"
-    r"\w{3,}est\b|\b(?<!at )(?:most|least)\b",
-    re.IGNORECASE,
-)
 _MOMENT = lexicon.LAST | lexicon.FIRST
 
 
@@ -37,10 +32,9 @@ Meant = Mapping[tuple[TableInfo, str], float]
 
 def asked_end(task: str) -> int:
     """1 where a task speaks of what has the most of something, -1 of what has the least, 0 of neither."""
-    stems = frozenset(tokenize(task))
-    if not (_EST.search(task) or stems & _MOMENT):
+    if not SUPERLATIVE.search(task):
         return 0
-    return -1 if stems & (lexicon.DOWN | lexicon.FIRST) else 1
+    return -1 if set(tokenize(task)) & (lexicon.DOWN | lexicon.FIRST) else 1
 
 
 def extreme_of(worths: Mapping[Key, float], end: int) -> Key | None:

@@ -240,7 +240,7 @@ COMPARED = re.compile(
     r"warmer than|colder than|older than|later than|over|above|exceed(?:s|ed|ing)?|beyond|"
     r"less than|fewer than|lower than|smaller than|shorter than|lighter than|cheaper than|earlier than|under|below|"
     r"[a-z]+er than|"
-    r"at least|no less than|no fewer than|from|at most|no more than|up to|not more than|a maximum of|a minimum of|"
+    r"not? (?:more|less|fewer|[a-z]+er) than|at least|from|at most|up to|a maximum of|a minimum of|"
     r"after|since|before|until|till|by the end of|exactly|equal to|priced at|of)\s+(?:the\s+)?(?:year\s+)?"
     r"(?P<value>two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|twelve\b|twenty\b|[$€£]?\s?\d[\d,]*(?:\.\d+)?%?|\{\w+\})(?P<or>\s+(?:or|and)\s+(?:more|over|above|less|fewer|under|below|older|later|earlier))?",
     re.I,

@@ -232,19 +232,12 @@ class Question:
 def _operator(word: str, tail: str) -> str:
     if word in ("exactly", "equal to", "priced at"):
         return "="
-    if word in ("at least", "no less than", "no fewer than", "a minimum of", "since"):
+    if word in ("at least", "a minimum of", "since"):
         return ">="
-    if word in (
-        "at most",
-        "no more than",
-        "not more than",
-        "up to",
-        "a maximum of",
-        "until",
-        "till",
-        "by the end of",
-    ):
+    if word in ("at most", "up to", "a maximum of", "until", "till", "by the end of"):
         return "<="
+    if word.startswith("no"):  # "no longer than"
+        return ">=" if lexicon.BELOW.search(word) else "<="
     if word in ("from", "of"):
         return ">=" if re.search(r"more|over|above|older|later", tail) else "<=" if tail else ""
     return "<" if lexicon.BELOW.search(word) else ">"

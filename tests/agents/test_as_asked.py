@@ -27,6 +27,7 @@ def amounts(task: str, line: str = ROW) -> list[Amount]:
         ("Is it under 15?", 0, "<=", 1, 1.0, ">"),
         ("Is it at most 14.5?", 0, "<", 1, 1.0, ">="),
         ("Does it weigh more than 14.5 kg?", 0, ">", 1, 0.0, "<"),
+        ("Is it no lighter than 15?", 0, ">=", 1, 0.0, "<="),
         ("Does it weigh 16 kg or more?", 1, "<", 0, 0.0, ">="),
     ],
 )

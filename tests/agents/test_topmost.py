@@ -140,6 +140,22 @@ def test_names_that_repeat_are_compared_and_what_is_empty_is_nothing(
     assert [line.partition(": ")[0] for line in lines[1:2]] == [f"bikes where {which[0]} ({which[1]})"]
 
 
+def test_a_name_is_told_by_the_column_that_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "gifts.csv").write_text("child,giver,price\nBo,Bo,9\nAda,Bo,8\nCleo,Ada,4\nDan,Cleo,1\n")
+    (table,) = catalog(tmp_path)
+    task = "What did the giver with the most by price give?"
+    lines = [fact.text for fact in summed(task, rows_of(tmp_path, [table]), [table], {(table, "price"): 1.0})]
+    assert lines[1].startswith("gifts where giver is Bo (highest total price, most rows): 2 rows")
+
+
+def test_a_name_with_of_the_in_it_is_no_query_for_the_most(root: Path) -> None:
+    (root / "bikes.csv").write_text(BIKES.replace("Bo", "Friends of the Quay").replace("19,Cleo", "21,Cleo"))
+    task = "What is the price of the bike of the Friends of the Quay plus the longest chain at 12?"
+    lines = [fact.text for fact in asyncio.run(queried_around(task, ToolContext(root=root)))]
+    assert any("where" in line and "Friends of the Quay: " in line for line in lines)
+    assert any(line.startswith("bikes of the highest") for line in lines)
+
+
 def test_a_query_that_finds_it_is_enough_and_no_row_is_told_twice(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
