@@ -227,11 +227,11 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
         ("Is it twice as long as the rope?", "Is it 2 times as long as the rope?"),
         ("Three quarters of an hour before, half an hour at least", "45 minutes before, 30 minutes at least"),
         *((same, same) for same in (  # no share of something
-            "In the first half of 2024, at half past 6, for the small half, 42 euros, the other half is due.",
+            "In the first half of 2024, at half past 10.30, for the small half, 42 euros, the other half is due.",
             "The second quarter of the year, the third of the boats, a third boat, a fifth day.",
             "Half a tablet at half-time, washed twice.",
             "The other half of it, the half of them that came, and a week and a third.",
-            "It lasts an hour and a quarter, from a quarter to 6, and costs 60 a quarter or 90 pounds a quarter.",
+            "It lasts an hour and a quarter, from a quarter to noon, and costs 60 a quarter or 90 pounds a quarter.",
             "It is paid over 4 quarters, and 5 quarters are late.",
         )),
     ],
