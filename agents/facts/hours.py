@@ -5,7 +5,7 @@ import re
 from pointwork.agents.parsing.amounts import minutes_of
 from pointwork.agents.readings import clocks
 
-_HOUR = rf"(?:(?:1[0-2]|[1-9]|{'|'.join(clocks.HOURS)})\b(?![.:]\d))"
+_HOUR = rf"(?:(?:1[0-2]|[1-9]|noon|midday|{'|'.join(clocks.HOURS)})\b(?![.:]\d))"
 _MINUTES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "half": 30}
 _SOME = rf"(?:{'|'.join(_MINUTES)}|5|10|20)"
 # no "a quarter to five people"

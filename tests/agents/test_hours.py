@@ -21,6 +21,7 @@ from pointwork.agents.readings import clocks
         ("the last climb is at a quarter to four", "the last climb is at 15:45"),
         ("pack up by quarter past one", "pack up by 13:15"),
         ("ten past four; ten minutes to nine in the evening", "16:10; 20:50"),
+        ("from a quarter to noon to half past noon, and", "from 11:45 to 12:30, and"),
         ("quarter to one on Sundays", "12:45 on Sundays"),
         ("at 7 in the evening, from five in the afternoon", "at 19:00, from 17:00"),
         ("two o'clock, twelve o'clock at night", "14:00, 00:00"),
