@@ -22,11 +22,30 @@ _NUMERAL = re.compile(
     r"(?:\s+and\s+(?:an?\s+half|a\s+quarter|three\s+quarters))?(?![\w-]*\w)",
     re.IGNORECASE,
 )
+# "an hour and a half", "3 and a half hours", "3½"
+_UNIT = "hour|day|week|month|year|litre|liter|kilo|metre|meter|mile|tonne|ton|acre|hectare"
+_OF_IT = r"(?! of (?:the|it|them|this|that|what|all|my|our|your)\b)"
+_AND_PART = re.compile(
+    rf"(?<![\w.-])(?P<count>{_ONE}|{_BELOW_100})(?: (?P<unit>{_UNIT})s? and an? (?P<rest>half|quarter)\b{_OF_IT}|"
+    r"(?<=\d) and (?:an? )?(?P<part>half|quarter)\b)",
+    re.IGNORECASE,
+)
+_SIGNS = {"½": Fraction(1, 2), "¼": Fraction(1, 4), "¾": Fraction(3, 4)}
+_SIGN = re.compile(rf"(?<![\w.])(?:(\d+) ?)?([{''.join(_SIGNS)}])(?!\w)")
 
 
 def in_figures(text: str) -> str:
     """A text with its numbers in figures; words that are no whole numeral by themselves stay."""
-    return _NUMERAL.sub(lambda match: _shown(_value(match[0])), text)
+    text = _SIGN.sub(lambda match: _shown(int(match[1] or 0) + _SIGNS[match[2]]), text)
+    return _NUMERAL.sub(lambda match: _shown(_value(match[0])), _AND_PART.sub(_with_part, text))
+
+
+def _with_part(match: re.Match[str]) -> str:
+    count = match["count"].lower()
+    value = (Fraction(1) if count in ("a", "an") else _value(count)) + _PARTS[
+        (match["rest"] or match["part"]).lower()
+    ]
+    return _shown(value) + (f" {match['unit']}s" if match["unit"] else "")
 
 
 def _value(numeral: str) -> Fraction:
