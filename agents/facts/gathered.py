@@ -86,7 +86,7 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
         return []
 
     def named() -> list[Row]:
-        found = every.named(task, ROWS)
+        found = list(dict.fromkeys([*every.numbered(task, ROWS), *every.named(task, ROWS)]))[:ROWS]
         return [*found, *every.followed(found, FOLLOWED)]
 
     rows = await asyncio.to_thread(named)

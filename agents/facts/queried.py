@@ -6,15 +6,16 @@ likeliest queries are no answer, but one of them often says the first thing that
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import Fact, cut, further
+from pointwork.agents.facts.groups import named_groups
 from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
 from pointwork.agents.facts.summed import summed
-from pointwork.agents.facts.topmost import topmost
+from pointwork.agents.facts.topmost import topmost, topmost_of
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.parser import TABLES, Seen, looked
 from pointwork.agents.parsing.query import Query
@@ -28,7 +29,7 @@ from pointwork.tools.duck import open_database
 from pointwork.tools.tables import cell_text
 
 # Lines of queries, and of rows that what they found leads to; sentences that speak of it.
-QUERIES, LED = 6, 2
+QUERIES, LED = 6, 3
 ALIKE = 2  # that say the same of other rows, and rows
 
 _OF_A_ROW = ("none", "sum", "avg", "min", "max")  # of one row they are what stands in it
@@ -58,11 +59,16 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         lines = list(_Lines(task, root.resolve(), seen, every).all())
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
-        led = [*every.followed(rows, LED), *every.told_of(names, LED)]
         meant = _meant(seen)
+        most: list[Fact] = []
         # a query that found it says so behind the table's name
         if not any(fact.text.startswith(f"{fact.row.table.name} of the ") for fact in lines if fact.row):
-            lines += [fact for fact in topmost(task, every, likely, meant) if fact.row not in rows]
+            most = list(topmost(task, every, likely, meant))
+        most += topmost_of(task, named_groups(task, every, likely), likely, meant)
+        lines += (fact for fact in most if fact.row not in rows)
+        best = [row for fact in most if (row := fact.row) is not None]
+        rows = list(dict.fromkeys([*best, *rows]))
+        led = [*_led(best, every), *_led(rows, every), *every.told_of(names, LED)]
         lines += summed(task, every, likely, meant)
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
@@ -74,6 +80,13 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
     rows = [fact.row for fact in lines if fact.row is not None]
     lines += await further(task, rows, context)
     return [replace(fact, text=in_one_form(fact.text, task)) for fact in lines]
+
+
+def _led(rows: Sequence[Row], every: Rows) -> list[Row]:
+    """Rows that some refer to, and those in further tables that these do: a load's lorry, the lorry's driver."""
+    found = every.followed(rows, LED - 1)
+    known = {id(row.table) for row in [*rows, *found]}
+    return [*found, *(row for row in every.followed(found, LED) if id(row.table) not in known)]
 
 
 def _meant(seen: Seen) -> dict[tuple[TableInfo, str], float]:

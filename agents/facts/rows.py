@@ -20,6 +20,12 @@ MAX_ROWS = 2_000
 CELL = 60
 """Characters of a cell that are shown."""
 
+# "order 1012", "slip no. 404", "1014's stay"
+_NUMBERED = re.compile(
+    r"(?:\b(?P<word>[A-Za-z]+)\s+(?:no\.?\s+|number\s+)?)?(?<![\w.,/:-])#?(?P<number>\d+)(?![\w/-]|[:.,]\d)",
+    re.IGNORECASE,
+)
+_LONG = 3  # digits of a number that is no count
 _NAME = 5  # characters of a name that is looked for in texts
 _KEPT = 4  # folders whose rows stay in memory
 
@@ -77,6 +83,23 @@ class Rows:
     def beside(self, row: Row) -> tuple[Row, ...]:
         """The other rows of a row's table."""
         return tuple(one for one in self.rows if one.table is row.table and one is not row)
+
+    def numbered(self, task: str, most: int) -> list[Row]:
+        """The rows that a task names by the number that they are told apart by.
+
+        It stands behind a word for it ("ride 4"), or is too long to be a count.
+        """
+        said = [(match["word"] or "", match["number"]) for match in _NUMBERED.finditer(task)]
+        found = [
+            row
+            for word, number in said
+            for row in self.holding.get(number, ())
+            if (key := row.table.own[0]).kind == "number"
+            and row.cells[0] == number
+            and key.distinct == row.table.rows > 1
+            and (len(number) >= _LONG or set(tokenize(word)) & set(tokenize(f"{key.name} {row.table.name}")))
+        ]
+        return list(dict.fromkeys(found))[:most]
 
     def named(self, task: str, most: int) -> list[Row]:
         """The rows that share most with a task, rare words more than frequent ones, best first."""

@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from pointwork.agents.facts.gathered import SUPERLATIVE, Fact, cut
-from pointwork.agents.facts.rows import Rows
+from pointwork.agents.facts.groups import Group
+from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
 from pointwork.text import tokenize
 from pointwork.tools.catalog import Column, TableInfo
 
-COLUMNS = 2
-"""By which the most is looked for, in the table that the task speaks of most likely."""
+COLUMNS, GROUPS = 2, 1
+"""By which the most is looked for, in the table that the task speaks of most likely; of so many things named."""
 
-IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
-"""Names of columns of numbers that only tell rows apart."""
+# names of columns of numbers that only tell rows apart
+_IDENTIFIES = re.compile(r"(?:^|[ _-])(?:id|no|nr|number|code|year)$", re.IGNORECASE)
 
 _ENDS = (("lowest", "highest"), ("earliest", "latest"))
 _MOMENT = lexicon.LAST | lexicon.FIRST
@@ -44,6 +45,15 @@ def extreme_of(worths: Mapping[Key, float], end: int) -> Key | None:
     return found[0] if len(found) == 1 and len(worths) > 1 else None
 
 
+def measures(table: TableInfo) -> list[int]:
+    """The columns of numbers that measure something: none that only tells rows apart, as the first often does."""
+    return [
+        at
+        for at, column in enumerate(table.own)
+        if column.kind == "number" and not _IDENTIFIES.search(column.name) and (at or column.distinct < table.rows)
+    ]
+
+
 def meant_first(tables: Sequence[TableInfo], meant: Meant) -> list[TableInfo]:
     """Tables, those of whose columns is likeliest spoken first."""
     return sorted(tables, key=lambda table: -sum(meant.get((table, one.name), 0.0) for one in table.own))
@@ -59,26 +69,45 @@ def topmost(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant) -
         meant: how likely queries for the task ask for a column.
     """
     end = asked_end(task)
-    if not likely or not end:
-        return
-    stems, table = frozenset(tokenize(task)), meant_first(likely, meant)[0]
-    rows = [row for row in every.rows if row.table is table]
+    if likely and end:
+        table = meant_first(likely, meant)[0]
+        rows = [row for row in every.rows if row.table is table]
+        yield from _topmost(rows, "", frozenset(tokenize(task)), end, meant)
+
+
+def topmost_of(task: str, groups: Sequence[Group], likely: Sequence[TableInfo], meant: Meant) -> Iterator[Fact]:
+    """The same of the rows that are about what is named: Corry's heaviest load.
+
+    Args:
+        task, likely, meant: as of ``topmost``.
+        groups: those that the task names, the likeliest first.
+    """
+    end, order = asked_end(task), meant_first(likely, meant)
+    of = [group for group in groups if group.rows[0].table in order]
+    for group in sorted(of, key=lambda one: (-one.share, order.index(one.rows[0].table)))[:GROUPS] if end else ():
+        yield from _topmost(group.rows, f" where {group.which}", frozenset(tokenize(task)), end, meant)
+
+
+def _topmost(rows: Sequence[Row], which: str, stems: frozenset[str], end: int, meant: Meant) -> Iterator[Fact]:
+    table = rows[0].table
+    told_of: set[int] = set()
     for at, column in _compared(table, stems, meant)[:COLUMNS]:
         worths = {place: _worth(row.cells[at], column) for place, row in enumerate(rows) if row.cells[at]}
-        if (place := extreme_of(worths, end)) is not None:
-            which = _ENDS[column.kind == "date"][end > 0]
+        if (place := extreme_of(worths, end)) is not None and place not in told_of:
+            told_of.add(place)
+            most = _ENDS[column.kind == "date"][end > 0]
             told = rows[place].told.partition(": ")[2]
-            text = f"{table.name} of the {which} {spoken(column.name)}: {told}"
+            text = f"{table.name} of the {most} {spoken(column.name)}{which}: {told}"
             yield Fact(table.evidence, cut(text), rows[place])
 
 
 def _compared(table: TableInfo, stems: frozenset[str], meant: Meant) -> list[tuple[int, Column]]:
     """Columns of numbers and days, the likeliest first; days only where the last or first is asked for."""
+    measured = measures(table)
     found = [
         (at, column)
         for at, column in enumerate(table.own)
-        if (column.kind == "number" and not IDENTIFIES.search(column.name))
-        or (column.kind == "date" and stems & _MOMENT)
+        if at in measured or (column.kind == "date" and stems & _MOMENT)
     ]
     return sorted(
         found,
