@@ -29,26 +29,38 @@ _IN_THE = re.compile(
 _NOON = re.compile(r"\b((?:at|from|by|before|after|since|till|until|to) )(?:noon|midday)\b", re.IGNORECASE)
 _MIDNIGHT = re.compile(r"\b((?:till|until|to) )midnight\b", re.IGNORECASE)
 
+# "opens at nine", "closes on Fridays at eight"
+_AT = re.compile(
+    r"\b(?P<led>(?:open|clos|shut|start|beg[iau]n|end|finish|leav|depart|arriv|lock)\w*(?: up)?(?: on \w+)? at )"
+    rf"(?P<hour>{_HOUR}){_END}",
+    re.IGNORECASE,
+)
+# what is spoken of: in the morning from five on, or after noon
+_MORNING = re.compile(r"\b(?:open\w*|breakfast|mornings?|early|dawn)\b", re.IGNORECASE)
+_EVENING = re.compile(r"\b(?:clos\w+|shuts?|locks?|locked|supper|dinner|bedtime|evenings?)\b", re.IGNORECASE)
+
 _OPEN = "\x01"  # before a time whose half of the day nothing says
 _TIME = rf"(?:{_OPEN}?\b\d\d:\d\d(?![:\w]))"
 _SPAN = re.compile(
     rf"(?P<first>{_TIME}|(?<=\bfrom ){_HOUR})(?P<joined> (?:to|till|until) )(?P<last>{_TIME}|{_HOUR}{_END})",
     re.IGNORECASE,
 )
-_EARLIEST, _HALF_DAY = 360, 720  # minutes
+_EARLIEST, _FIRST, _HALF_DAY = 360, 300, 720  # minutes
+_BEFORE = 50  # characters before a time that say what is spoken of
 
 
 def hours_in_figures(text: str) -> str:
     """A text with its spoken times of day as ``16:30``.
 
-    Where nothing says which half of the day is meant, it is not before six in the morning, and what ends does so
-    after it began: "half past eight to five" is 08:30 to 17:00.
+    Where nothing says which half of the day is meant, it is not before six in the morning (five, of what opens),
+    what closes does so after noon, and what ends after it began: "half past eight to five" is 08:30 to 17:00.
     """
     spoken = _IN_THE.sub(lambda match: match["led"] + _of(match["hour"], match["half"]), _SPOKEN.sub(_said, text))
     spoken = _MIDNIGHT.sub(r"\g<1>24:00", _NOON.sub(r"\g<1>12:00", spoken))
+    spoken = _AT.sub(lambda match: match["led"] + _OPEN + _of(match["hour"], None), spoken)
     if spoken != text:
         spoken = _SPAN.sub(_span, spoken)
-    return re.sub(rf"{_OPEN}(\d\d:\d\d)", lambda match: _clock(_by_day(minutes_of(match[1]))), spoken)
+    return re.sub(rf"{_OPEN}(\d\d:\d\d)", _settled, spoken)
 
 
 def _said(match: re.Match[str]) -> str:
@@ -64,7 +76,7 @@ def _span(match: re.Match[str]) -> str:
     if ":" not in first + last:
         return match[0]
     began, ended = (minutes_of(one.removeprefix(_OPEN) if ":" in one else _of(one, None)) for one in (first, last))
-    began = _by_day(began) if first.startswith(_OPEN) else began
+    began = began + _HALF_DAY if first.startswith(_OPEN) and began < _earliest(match) else began
     if ended <= began and (":" not in last or last.startswith(_OPEN)):
         ended += _HALF_DAY
     if ended <= began and first.startswith(_OPEN):
@@ -76,8 +88,18 @@ def _of(hour: str, half: str | None) -> str:
     return clocks.time_of_day(hour, None, half)
 
 
-def _by_day(minutes: float) -> float:
-    return minutes + _HALF_DAY if minutes < _EARLIEST else minutes
+def _settled(match: re.Match[str]) -> str:
+    minutes = minutes_of(match[1])
+    return _clock(minutes + _HALF_DAY if minutes < _earliest(match) else minutes)
+
+
+def _earliest(match: re.Match[str]) -> int:
+    """Before which the time of a match is one after noon, by what its clause speaks of."""
+    clause = re.split(r"[.;:!?]\s", match.string[max(0, match.start() - _BEFORE) : match.start()])[-1]
+    morning, evening = ([found.end() for found in words.finditer(clause)] for words in (_MORNING, _EVENING))
+    if max(evening, default=0) > max(morning, default=0):
+        return _HALF_DAY
+    return _FIRST if morning else _EARLIEST
 
 
 def _clock(minutes: float) -> str:

@@ -27,6 +27,15 @@ from pointwork.agents.readings import clocks
         ("two o'clock, twelve o'clock at night", "14:00, 00:00"),
         ("cancel by noon or until midnight", "cancel by 12:00 or until 24:00"),
         ("half past five to five", "05:30 to 17:00"),
+        ("Opens at half past five, closes at half past eight.", "Opens at 05:30, closes at 20:30."),
+        (
+            "opens at nine and closes at half past six; opens at 3",
+            "opens at 09:00 and closes at 18:30; opens at 15:00",
+        ),
+        ("Closed from noon. Breakfast is at half past five", "Closed from 12:00. Breakfast is at 05:30"),
+        ("locks up on Fridays at quarter to eleven", "locks up on Fridays at 22:45"),
+        ("from half past five to nine", "from 17:30 to 21:00"),
+        ("opens from half past five to nine", "opens from 05:30 to 09:00"),
         ("half past six in the evening", "18:30"),
         ("half past five in the morning", "05:30"),
     ],
@@ -47,6 +56,7 @@ def test_a_spoken_time_is_one_in_figures(said: str, form: str) -> None:
         "22:00 to 06:00, and 14:00 to 5 people",
         "between midnight and six",
         "from 7 to 19 o'clock",
+        "it starts at 3 euros, opens at nine places",
         "midday hay at 12:15, the noon bell",
     ],
 )
