@@ -3,6 +3,7 @@
 ``rows.py`` finds rows of tables, ``settings.py`` sections of settings, ``figures.py`` writes dates, times and
 numbers in one form, ``gathered.py`` puts all of it together: what a trained decomposer is shown, and what the
 values that it writes must stand in (``standing.py``). ``queried.py`` adds what queries of the whole task say;
-``summed.py`` what rows about a thing that is named come to, ``topmost.py`` the row with the most of something.
-``shares.py`` reads shares in words.
+``groups.py`` finds the rows about a thing that is named, or about several at once, ``summed.py`` says what they
+come to, ``topmost.py`` which has the most of something. ``shares.py`` and ``hours.py`` read shares and hours in
+words.
 """

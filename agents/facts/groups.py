@@ -39,20 +39,22 @@ def once(groups: Iterable[Group], *, ranked: bool = True) -> list[Group]:
     """Of groups of the same rows one, those of which the task names most first."""
     if ranked:
         groups = sorted(groups, key=lambda group: (-group.share, len(group.rows)))
-    once: dict[tuple[int, ...], Group] = {}
+    kept: dict[tuple[int, ...], Group] = {}
     for group in groups:
-        once.setdefault(tuple(map(id, group.rows)), group)
-    return list(once.values())
+        kept.setdefault(tuple(map(id, group.rows)), group)
+    return list(kept.values())
 
 
 def meeting(groups: Sequence[Group]) -> Iterator[Group]:
     """Rows of two or three of these groups at once: gravel that went to Ketteridge, in May."""
-    some = groups[:_MEETS]
+    some = [(group, frozenset(map(id, group.rows))) for group in groups[:_MEETS]]
     for count in (2, 3):
         for of in itertools.combinations(some, count):
-            held = [row for row in of[0].rows if all(any(row is one for one in group.rows) for group in of[1:])]
-            if 1 < len(held) < min(len(group.rows) for group in of):
-                yield Group(held, " and ".join(group.which for group in of), sum(group.share for group in of))
+            both = frozenset[int].intersection(*(rows for _, rows in of))
+            if 1 < len(both) < min(len(rows) for _, rows in of):
+                held = [row for row in of[0][0].rows if id(row) in both]
+                which = " and ".join(group.which for group, _ in of)
+                yield Group(held, which, sum(group.share for group, _ in of))
 
 
 def _named(asked: frozenset[str], every: Rows) -> Iterator[Group]:

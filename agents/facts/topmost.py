@@ -89,6 +89,8 @@ def topmost_of(task: str, groups: Sequence[Group], likely: Sequence[TableInfo], 
 
 
 def _topmost(rows: Sequence[Row], which: str, stems: frozenset[str], end: int, meant: Meant) -> Iterator[Fact]:
+    if not rows:
+        return
     table = rows[0].table
     told_of: set[int] = set()
     for at, column in _compared(table, stems, meant)[:COLUMNS]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pointwork.agents.facts import rows
 from pointwork.agents.facts.groups import meeting, named_groups
 from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.facts.rows import Row, rows_of
 from pointwork.agents.facts.summed import summed
-from pointwork.agents.facts.topmost import topmost_of
+from pointwork.agents.facts.topmost import topmost, topmost_of
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import catalog
 
@@ -104,6 +105,15 @@ def test_the_most_among_those_of_a_name_is_shown(root: Path) -> None:
         "loads of the latest date where customer is Dunmore Roads", "1005"
     )  # fmt: skip
     assert not most("Corry's loads by tonnes")
+
+
+def test_what_is_empty_or_too_large_has_no_most(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "loads.csv").write_text(LOADS.partition("\n")[0] + "\n")
+    tables = {table.name: table for table in catalog(root)}
+    monkeypatch.setattr(rows, "MAX_ROWS", 3)
+    every, task = rows_of(root, list(tables.values())), "The heaviest of all, the longest one?"
+    assert not [fact for name in ("loads", "rides") for fact in topmost(task, every, [tables[name]], {})]
+    assert list(topmost(task, every, [tables["lorries"]], {}))
 
 
 def test_what_the_most_leads_to_leads_further(root: Path) -> None:
