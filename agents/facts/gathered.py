@@ -16,9 +16,10 @@ from pointwork.text import tokenize
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import TableInfo
 
-# Rows that a task names, rows that those refer to, rows that sentences name; sections; sentences that fit the task,
-# and more that fit it together with what the rows name. A decomposer is trained on what these make of the files.
-ROWS, FOLLOWED, TOLD, SECTIONS, SENTENCES, MORE = 4, 2, 2, 2, 5, 2
+# Rows that a task names (by their number or day at most so many), rows that those refer to, rows that sentences
+# name; sections; sentences that fit the task, and more that fit it together with what the rows name. A decomposer
+# is trained on what these make of the files.
+ROWS, OUTRIGHT, FOLLOWED, TOLD, SECTIONS, SENTENCES, MORE = 4, 4, 2, 2, 2, 5, 2
 
 # Sentences for a reader of many lines, who finds out for itself which it needs, and how well they fit at least.
 MANY, FAINTLY = 15, 0.1
@@ -86,7 +87,8 @@ async def facts_around(task: str, context: ToolContext) -> list[Fact]:
         return []
 
     def named() -> list[Row]:
-        found = list(dict.fromkeys([*every.numbered(task, ROWS), *every.named(task, ROWS)]))[:ROWS]
+        outright = [*every.numbered(task, OUTRIGHT), *every.dated(task, OUTRIGHT)][:OUTRIGHT]
+        found = list(dict.fromkeys([*outright, *every.named(task, ROWS)]))[: max(ROWS, len(outright) + ROWS // 2)]
         return [*found, *every.followed(found, FOLLOWED)]
 
     rows = await asyncio.to_thread(named)

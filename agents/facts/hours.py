@@ -16,8 +16,9 @@ _END = (
 # "from ten to four" is none
 _SPOKEN = re.compile(
     rf"\b(?:an? )?(?:(?P<after>{_SOME})(?: minutes)? past (?P<hour>{_HOUR})|"
-    rf"(?P<before>quarter|{_SOME} minutes)(?: minutes)? to (?P<next>{_HOUR})(?:(?=\s*{clocks.HALF})|{_END})|"
-    rf"(?P<full>{_HOUR})(?=\s*o['’]clock))(?:\s*o['’]clock)?(?:\s*(?P<half>{clocks.HALF}))?",
+    rf"(?P<before>quarter|{_SOME} minutes|(?<=\b(?:at|by) ){_SOME})(?: minutes)? to (?P<next>{_HOUR})"
+    rf"(?:(?=\s*{clocks.HALF})|{_END})|(?P<full>{_HOUR})(?=\s*o['’]clock))"
+    rf"(?:\s*o['’]clock)?(?:\s*(?P<half>{clocks.HALF}))?",
     re.IGNORECASE,
 )
 # "after four in the afternoon", but not "31 in the evening"

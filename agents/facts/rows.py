@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
 from pointwork.tools.catalog import TableInfo
 from pointwork.tools.duck import open_database
@@ -25,6 +26,7 @@ _NUMBERED = re.compile(
     r"(?:\b(?P<word>[A-Za-z]+)\s+(?:no\.?\s+|number\s+)?)?(?<![\w.,/:-])#?(?P<number>\d+)(?![\w/-]|[:.,]\d)",
     re.IGNORECASE,
 )
+_OF_A_DAY = 2  # rows of a table
 _LONG = 3  # digits of a number that is no count
 _NAME = 5  # characters of a name that is looked for in texts
 _KEPT = 4  # folders whose rows stay in memory
@@ -60,6 +62,10 @@ class Row:
         """Columns and what stands in them, in a line."""
         pairs = zip(self.table.own, self.cells, strict=True)
         return f"{self.table.name}: " + "; ".join(f"{column.name} {cell}" for column, cell in pairs if cell)
+
+    def days(self) -> list[str]:
+        """The cells of columns of dates."""
+        return [cell for column, cell in zip(self.table.own, self.cells, strict=True) if column.kind == "date"]
 
     def texts(self) -> list[str]:
         """The cells of columns of texts."""
@@ -100,6 +106,16 @@ class Rows:
             and (len(number) >= _LONG or set(tokenize(word)) & set(tokenize(f"{key.name} {row.table.name}")))
         ]
         return list(dict.fromkeys(found))[:most]
+
+    def dated(self, task: str, most: int) -> list[Row]:
+        """The rows of a day that a task names, of tables in which that are few: "the low water on 9 October"."""
+        days = [one for one in Question(task).dates if one.month and one.day]
+        wanted = dict.fromkeys(f"{one.year or ''}-{one.month:02}-{one.day:02}" for one in days)
+        held: dict[tuple[str, int], list[Row]] = {}
+        for row in self.rows if wanted else ():
+            for day in {day for day in wanted for cell in row.days() if cell[:10].endswith(day)}:
+                held.setdefault((day, id(row.table)), []).append(row)
+        return [row for rows in held.values() if len(rows) <= _OF_A_DAY for row in rows][:most]
 
     def named(self, task: str, most: int) -> list[Row]:
         """The rows that share most with a task, rare words more than frequent ones, best first."""

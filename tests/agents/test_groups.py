@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointwork.agents.facts import rows
+from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.facts.groups import meeting, named_groups
 from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.facts.rows import Row, rows_of
@@ -86,6 +87,29 @@ def test_a_number_that_tells_no_rows_apart_names_none(root: Path) -> None:
     every = rows_of(root, catalog(root))
     assert not every.numbered("ticket 1001", 4)
     assert every.numbered("ticket 1003 and ticket 1004", 1) == every.numbered("ticket 1003", 4) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "tickets"),
+    [
+        ("What came on 2 April 2025, and what on the 9th of May?", ["1002", "1005"]),
+        ("The load of 4 May: by which lorry?", ["1004"]),
+        ("What came on 2 April 2024?", []),
+        ("All of May 2025", []),
+    ],
+)
+def test_rows_are_named_by_their_day(task: str, tickets: list[str], root: Path) -> None:
+    assert [row.cells[0] for row in rows_of(root, catalog(root)).dated(task, 4)] == tickets
+
+
+def test_a_day_of_many_rows_names_none_and_they_are_shown_with_others_that_are_named(root: Path) -> None:
+    (root / "loads.csv").write_text(LOADS.replace("2025-05-09", "2025-05-11").replace("2025-05-04", "2025-05-11"))
+    every = rows_of(root, catalog(root))
+    assert not every.dated("The loads of 11 May 2025", 4)
+    assert len(every.dated("1 April, 2 April and 2 May 2025", 2)) == 2
+    task = "Gravel to Dunmore on 1 April and 2 April and 2 May 2025, and tickets 1004 and 1005, with Sean and Milo"
+    told = [fact.text for fact in asyncio.run(facts_around(task, ToolContext(root=root)))]
+    assert all(any(number in line for line in told) for number in ("1004", "1005", "1001", "1002", "Milo"))
 
 
 def test_the_most_among_those_of_a_name_is_shown(root: Path) -> None:
