@@ -9,14 +9,14 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
-- ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl`` and
-  ``task_steps_places_more.jsonl``: 370 places, with what queries and sums of rows say
-  (``agents/facts/queried.py``);
+- ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl``,
+  ``task_steps_places_more.jsonl`` and ``task_steps_kinds.jsonl``: 470 places, with what queries and sums of rows
+  say (``agents/facts/queried.py``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
-``task_steps_*_unseen.jsonl`` of facts, queries, cases and places measure it: 34 places of which nothing is learnt.
+``task_steps_*_unseen.jsonl`` of the same names measure it: 42 places of which nothing is learnt.
 """
 
 import argparse
@@ -51,9 +51,10 @@ from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
 SUMS = "task_steps_sums.jsonl"
-QUERIED = tuple(f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more"))
+QUERIED = tuple(f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds"))
 PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
-UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in ("facts", "queried", "cases", "places", "places_more"))
+MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds")
+UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in MEASURED)
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 8, 4  # in a step
