@@ -45,8 +45,22 @@ def once(groups: Iterable[Group], *, ranked: bool = True) -> list[Group]:
     return list(kept.values())
 
 
-def meeting(groups: Sequence[Group]) -> Iterator[Group]:
-    """Rows of two or three of these groups at once: gravel that went to Ketteridge, in May."""
+def meeting(groups: Sequence[Group]) -> list[Group]:
+    """Rows of two or three of these groups at once: gravel that went to Ketteridge, in May.
+
+    Those of two of them are left out then: of 27 tasks with both lines 22 needed that of three and 3 that of two.
+    """
+    kept: list[Group] = []
+    held: list[frozenset[int]] = []
+    for group in once(_met(groups)):
+        rows = frozenset(map(id, group.rows))
+        if not any(other < rows for other in held):
+            kept.append(group)
+            held.append(rows)
+    return kept
+
+
+def _met(groups: Sequence[Group]) -> Iterator[Group]:
     some = [(group, frozenset(map(id, group.rows))) for group in groups[:_MEETS]]
     for count in (2, 3):
         for of in itertools.combinations(some, count):

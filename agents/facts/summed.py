@@ -44,7 +44,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
         if len(rows := [row for row in every.rows if row.table is table]) > 1
     ]
     groups = named_groups(task, every, likely)
-    met = once(meeting(groups))[:MEETING]
+    met = meeting(groups)[:MEETING]
     for group in once([*met, *groups[:GROUPS], *_foremost(task, asked, every, likely)], ranked=False):
         table = group.rows[0].table
         found.append(Fact(table.evidence, f"{table.name} where {group.which}: {asked.said(group.rows)}"))
