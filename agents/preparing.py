@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pointwork.agents import examples
+from pointwork.agents.facts.rows import rows_of
 from pointwork.agents.linking import linked_schema
 from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
@@ -21,6 +22,7 @@ from pointwork.agents.readings.weighing import comparison_of
 from pointwork.agents.reckoning import computed
 from pointwork.agents.spec import WHOLLY, Example, Prepared, Tabled, asked_words
 from pointwork.agents.tabling import bridged, ranked, read_tables, readable_tables, share, unit_of
+from pointwork.errors import ToolError
 from pointwork.tools import ToolContext, builtin_tools
 from pointwork.tools.catalog import Column, TableInfo
 from pointwork.tools.table_loading import Source
@@ -66,7 +68,7 @@ _SPELLED = re.compile(
 )
 
 
-async def fits_calculator(text: str, _: ToolContext) -> float:
+async def fits_calculator(text: str, context: ToolContext) -> float:
     if expression_of(text) or comparison_of(text):
         return 1.0
     read = moments.readings(text)
@@ -84,8 +86,20 @@ async def fits_calculator(text: str, _: ToolContext) -> float:
     if not numbers:
         return 0.0
     if several > 1 and not is_formula(text) and await asyncio.to_thread(_solved, text):
-        return SOLVED
+        return 0.0 if await _numbered(text, context) else SOLVED
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
+
+
+async def _numbered(text: str, context: ToolContext) -> bool:
+    """Whether its numbers are those of rows: "ticket 505 against ticket 502" is no sum of them."""
+    if context.root is None:
+        return False
+    tables = await readable_tables(context)
+    try:
+        every = await asyncio.to_thread(rows_of, context.root.resolve(), tables)
+    except ToolError:  # a file is just being written
+        return False
+    return bool(every.numbered(text, 1, spoken=True))
 
 
 @lru_cache(maxsize=256)

@@ -90,21 +90,20 @@ class Rows:
         """The other rows of a row's table."""
         return tuple(one for one in self.rows if one.table is row.table and one is not row)
 
-    def numbered(self, task: str, most: int) -> list[Row]:
+    def numbered(self, task: str, most: int, *, spoken: bool = False) -> list[Row]:
         """The rows that a task names by the number that they are told apart by.
 
-        It stands behind a word for it ("ride 4"), or is too long to be a count.
+        It stands behind a word for it ("ride 4"), or, unless it has to (``spoken``), is too long to be a count.
         """
         said = [(match["word"] or "", match["number"]) for match in _NUMBERED.finditer(task)]
-        found = [
-            row
-            for word, number in said
-            for row in self.holding.get(number, ())
-            if (key := row.table.own[0]).kind == "number"
-            and row.cells[0] == number
-            and key.distinct == row.table.rows > 1
-            and (len(number) >= _LONG or set(tokenize(word)) & set(tokenize(f"{key.name} {row.table.name}")))
-        ]
+        found: list[Row] = []
+        for word, number in said:
+            for row in self.holding.get(number, ()):
+                table, key = row.table, row.table.own[0]
+                if key.kind == "number" and row.cells[0] == number and key.distinct == table.rows > 1:
+                    called = set(tokenize(word)) & set(tokenize(f"{key.name} {table.name}"))
+                    if called or (not spoken and len(number) >= _LONG):
+                        found.append(row)
         return list(dict.fromkeys(found))[:most]
 
     def dated(self, task: str, most: int) -> list[Row]:

@@ -12,6 +12,7 @@ from pointwork.agents.facts.queried import queried_around
 from pointwork.agents.facts.rows import Row, rows_of
 from pointwork.agents.facts.summed import summed
 from pointwork.agents.facts.topmost import topmost, topmost_of
+from pointwork.agents.preparing import SOLVED, fits_calculator
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import catalog
 
@@ -83,6 +84,16 @@ def test_what_all_rows_are_of_is_no_group(root: Path) -> None:
 )
 def test_rows_are_named_by_their_number(task: str, tickets: list[str], root: Path) -> None:
     assert [row.cells[0] for row in rows_of(root, catalog(root)).numbered(task, 4)] == tickets
+
+
+def test_numbers_of_rows_are_no_word_problem(root: Path) -> None:
+    def fit(text: str, root: Path | None) -> float:
+        return asyncio.run(fits_calculator(text, ToolContext(root=root)))
+
+    tickets = "Ticket 1005 against ticket 1004: how many tonnes more?"
+    assert fit(tickets, root) == 0
+    assert fit(tickets, None) == SOLVED
+    assert fit("A crate of 1005 eggs and one of 1004 eggs: how many eggs are in both?", root) == SOLVED
 
 
 def test_a_number_that_tells_no_rows_apart_names_none(root: Path) -> None:
