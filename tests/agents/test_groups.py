@@ -80,6 +80,7 @@ def test_what_all_rows_are_of_is_no_group(root: Path) -> None:
         ("Loads #1002, please.", ["1002"]),
         ("4 rides of 2 km, at 3 pounds in 1003.5 or 10:03", []),
         ("On 2025-10-02 we have 1002-B", []),
+        ("At 1004:30 of the film", []),
     ],
 )
 def test_rows_are_named_by_their_number(task: str, tickets: list[str], root: Path) -> None:

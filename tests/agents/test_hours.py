@@ -37,6 +37,7 @@ from pointwork.agents.readings import clocks
         ("locks up on Fridays at quarter to eleven", "locks up on Fridays at 22:45"),
         ("from half past five to nine", "from 17:30 to 21:00"),
         ("opens from half past five to nine", "opens from 05:30 to 09:00"),
+        ("twenty past nine; open until noon", "09:20; open until 12:00"),
         ("half past six in the evening", "18:30"),
         ("half past five in the morning", "05:30"),
     ],
