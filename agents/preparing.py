@@ -86,20 +86,22 @@ async def fits_calculator(text: str, context: ToolContext) -> float:
     if not numbers:
         return 0.0
     if several > 1 and not is_formula(text) and await asyncio.to_thread(_solved, text):
-        return 0.0 if await _numbered(text, context) else SOLVED
+        return 0.0 if await _of_rows(text, context) else SOLVED
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
 
 
-async def _numbered(text: str, context: ToolContext) -> bool:
-    """Whether its numbers are those of rows: "ticket 505 against ticket 502" is no sum of them."""
-    if context.root is None:
+async def _of_rows(text: str, context: ToolContext) -> bool:
+    """Whether it is calculated with what rows are told apart by: "ticket 505 against 502" is no sum of them."""
+    problem = await asyncio.to_thread(_problem, text)
+    if context.root is None or problem is None:
         return False
     tables = await readable_tables(context)
     try:
         every = await asyncio.to_thread(rows_of, context.root.resolve(), tables)
     except ToolError:  # a file is just being written
         return False
-    return bool(every.numbered(text, 1, spoken=True))
+    used = _figures_of(problem)
+    return any(row.cells[0] in used for row in every.numbered(text, len(used), spoken=True))
 
 
 @lru_cache(maxsize=256)
@@ -113,8 +115,12 @@ def _solved(text: str) -> bool:
     problem = None if "://" in text else _problem(text)  # an address has numbers that are none
     if problem is None or problem.score >= CERTAIN:
         return problem is not None
-    used = re.findall(r"\d+(?:\.\d+)?", str(problem.arguments["expression"]))
+    used = _figures_of(problem)
     return not names(text) and all(number in used for number, _, _ in Question(text).numbers)
+
+
+def _figures_of(problem: Reading) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", str(problem.arguments["expression"]))
 
 
 async def prepare_calculator(text: str, context: ToolContext) -> Prepared:

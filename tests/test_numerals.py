@@ -35,6 +35,7 @@ from pointwork.text import NUMBER_WORDS
         ("12 apples", "12 apples"),
         ("an hour and a half on site", "1.5 hours on site"),
         ("Four hours and a quarter.", "4.25 hours."),
+        ("It lasts an hour and a quarter, and", "It lasts 1.25 hours, and"),
         ("a litre and a half of it", "a litre and a half of it"),
         ("a litre and a half of oil", "1.5 litres of oil"),
         ("3 and a half hours", "3.5 hours"),

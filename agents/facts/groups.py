@@ -32,13 +32,11 @@ def named_groups(task: str, every: Rows, likely: Sequence[TableInfo]) -> list[Gr
         likely: the tables that the task may speak of, the likeliest first.
     """
     found = [*_named(frozenset(tokenize(task)), every), *_months(task, every, likely)]
-    return once(group for group in found if len(group.rows) < group.rows[0].table.rows)
+    return once(_ranked(group for group in found if len(group.rows) < group.rows[0].table.rows))
 
 
-def once(groups: Iterable[Group], *, ranked: bool = True) -> list[Group]:
-    """Of groups of the same rows one, those of which the task names most first."""
-    if ranked:
-        groups = sorted(groups, key=lambda group: (-group.share, len(group.rows)))
+def once(groups: Iterable[Group]) -> list[Group]:
+    """Of groups of the same rows the first."""
     kept: dict[tuple[int, ...], Group] = {}
     for group in groups:
         kept.setdefault(tuple(map(id, group.rows)), group)
@@ -52,12 +50,16 @@ def meeting(groups: Sequence[Group]) -> list[Group]:
     """
     kept: list[Group] = []
     held: list[frozenset[int]] = []
-    for group in once(_met(groups)):
+    for group in once(_ranked(_met(groups))):
         rows = frozenset(map(id, group.rows))
         if not any(other < rows for other in held):
             kept.append(group)
             held.append(rows)
     return kept
+
+
+def _ranked(groups: Iterable[Group]) -> list[Group]:
+    return sorted(groups, key=lambda group: (-group.share, len(group.rows)))
 
 
 def _met(groups: Sequence[Group]) -> Iterator[Group]:

@@ -59,9 +59,7 @@ def hours_in_figures(text: str) -> str:
     spoken = _IN_THE.sub(lambda match: match["led"] + _of(match["hour"], match["half"]), _SPOKEN.sub(_said, text))
     spoken = _MIDNIGHT.sub(r"\g<1>24:00", _NOON.sub(r"\g<1>12:00", spoken))
     spoken = _AT.sub(lambda match: match["led"] + _OPEN + _of(match["hour"], None), spoken)
-    if spoken != text:
-        spoken = _SPAN.sub(_span, spoken)
-    return re.sub(rf"{_OPEN}(\d\d:\d\d)", _settled, spoken)
+    return re.sub(rf"{_OPEN}(\d\d:\d\d)", _settled, _SPAN.sub(_span, spoken))
 
 
 def _said(match: re.Match[str]) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import Fact, cut, further
-from pointwork.agents.facts.groups import named_groups
 from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
 from pointwork.agents.facts.summed import summed
 from pointwork.agents.facts.topmost import topmost, topmost_of
@@ -64,7 +63,7 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         # a query that found it says so behind the table's name
         if not any(fact.text.startswith(f"{fact.row.table.name} of the ") for fact in lines if fact.row):
             most = list(topmost(task, every, likely, meant))
-        most += topmost_of(task, named_groups(task, every, likely), likely, meant)
+        most += topmost_of(task, every, likely, meant)
         lines += (fact for fact in most if fact.row not in rows)
         best = [row for fact in most if (row := fact.row) is not None]
         rows = list(dict.fromkeys([*best, *rows]))

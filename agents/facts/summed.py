@@ -45,7 +45,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
     ]
     groups = named_groups(task, every, likely)
     met = meeting(groups)[:MEETING]
-    for group in once([*met, *groups[:GROUPS], *_foremost(task, asked, every, likely)], ranked=False):
+    for group in once([*met, *groups[:GROUPS], *_foremost(task, asked, every, likely)]):
         table = group.rows[0].table
         found.append(Fact(table.evidence, f"{table.name} where {group.which}: {asked.said(group.rows)}"))
     return found

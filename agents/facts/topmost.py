@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from pointwork.agents.facts.gathered import SUPERLATIVE, Fact, cut
-from pointwork.agents.facts.groups import Group
+from pointwork.agents.facts.groups import named_groups
 from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
@@ -75,16 +75,12 @@ def topmost(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant) -
         yield from _topmost(rows, "", frozenset(tokenize(task)), end, meant)
 
 
-def topmost_of(task: str, groups: Sequence[Group], likely: Sequence[TableInfo], meant: Meant) -> Iterator[Fact]:
-    """The same of the rows that are about what is named: Corry's heaviest load.
-
-    Args:
-        task, likely, meant: as of ``topmost``.
-        groups: those that the task names, the likeliest first.
-    """
+def topmost_of(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant) -> Iterator[Fact]:
+    """The same, and the same arguments, of the rows that are about what is named: Corry's heaviest load."""
     end, order = asked_end(task), meant_first(likely, meant)
-    of = [group for group in groups if group.rows[0].table in order]
-    for group in sorted(of, key=lambda one: (-one.share, order.index(one.rows[0].table)))[:GROUPS] if end else ():
+    named = named_groups(task, every, likely) if end else []
+    of = [group for group in named if group.rows[0].table in order]
+    for group in sorted(of, key=lambda one: (-one.share, order.index(one.rows[0].table)))[:GROUPS]:
         yield from _topmost(group.rows, f" where {group.which}", frozenset(tokenize(task)), end, meant)
 
 

@@ -94,6 +94,10 @@ def test_numbers_of_rows_are_no_word_problem(root: Path) -> None:
     tickets = "Ticket 1005 against ticket 1004: how many tonnes more?"
     assert fit(tickets, root) == 0
     assert fit(tickets, None) == SOLVED
+    assert (
+        fit("Ticket 1005 costs 12 euros and ticket 1004 costs 7 euros. What do the two cost together?", root)
+        == SOLVED
+    )
     assert fit("A crate of 1005 eggs and one of 1004 eggs: how many eggs are in both?", root) == SOLVED
 
 
@@ -161,6 +165,7 @@ def test_what_the_most_leads_to_leads_further(root: Path) -> None:
     assert any(line.startswith("loads of the highest tonnes") and "1006" in line for line in lines)
     assert any("reg L3; driver Milo" in line for line in lines)
     assert any("name Milo; hourly 18" in line for line in lines)
+    assert not any("ticket 1005" in line for line in lines)  # that lorry's other load
 
 
 def test_what_tells_rows_apart_is_not_summed(root: Path) -> None:

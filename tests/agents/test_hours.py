@@ -38,6 +38,8 @@ from pointwork.agents.readings import clocks
         ("from half past five to nine", "from 17:30 to 21:00"),
         ("opens from half past five to nine", "opens from 05:30 to 09:00"),
         ("twenty past nine; open until noon", "09:20; open until 12:00"),
+        ("from a quarter to 6, and from 8 to 16:30", "from 17:45, and from 08:00 to 16:30"),
+        ("The shop closes. Lunch is at half past nine", "The shop closes. Lunch is at 09:30"),
         ("half past six in the evening", "18:30"),
         ("half past five in the morning", "05:30"),
     ],
