@@ -102,6 +102,10 @@ def test_what_one_owner_has_the_most_of_twice_is_said_once(root: Path) -> None:
     ]
 
 
+def test_a_row_with_the_least_of_two_columns_is_shown_once(root: Path) -> None:
+    assert len(found("The one of the least price and weight?", root)) == 1
+
+
 def test_columns_that_are_named_come_before_others_and_empty_cells_are_none(root: Path) -> None:
     (root / "bikes.csv").write_text(f"{BIKES}Crow,11,,9,Ada,2024-02-02\n")
     lines = found("The one of the least weight, and the lowest of the prices?", root)
