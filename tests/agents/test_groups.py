@@ -94,8 +94,9 @@ def test_numbers_of_rows_are_no_word_problem(root: Path) -> None:
     tickets = "Ticket 1005 against ticket 1004: how many tonnes more?"
     assert fit(tickets, root) == 0
     assert fit(tickets, None) == SOLVED
-    priced = "Ticket 1005 has 3 boxes at 4 euros each. What do they cost?"
-    assert fit(priced, root) == fit(priced, None) > 0
+    assert (
+        fit("Load 1005 is 20 tonnes at 14 euros a tonne. What does it cost?", root) == SOLVED
+    )  # without its number
     assert fit("A crate of 1005 eggs and one of 1004 eggs: how many eggs are in both?", root) == SOLVED
 
 
