@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.facts.hours import hours_in_figures
+from pointwork.agents.facts.hours import durations_in_one, hours_in_figures
 from pointwork.agents.facts.shares import in_per_cent
 from pointwork.agents.readings.question import Question, year_of
 from pointwork.numerals import in_figures
@@ -37,7 +37,7 @@ def in_one_form(text: str, asked: str = "") -> str:
             text = text[: date.start] + written + text[date.end :]
     text = hours_in_figures(_SECONDS.sub(r"\1", _CLOCK.sub(_clock, text)))
     text = _BELOW.sub("-", text)
-    return in_per_cent(in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one"))
+    return durations_in_one(in_per_cent(in_figures(_ONE.sub(_MARK, text)).replace(_MARK, "one")))
 
 
 def _clock(match: re.Match[str]) -> str:

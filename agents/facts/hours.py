@@ -1,4 +1,4 @@
-"""Times of day in words as figures: half past eight is 08:30, a quarter to five 16:45."""
+"""Spoken times of day as figures (half past eight is 08:30), durations of two units in one (112 minutes)."""
 
 import re
 
@@ -48,6 +48,13 @@ _SPAN = re.compile(
 )
 _EARLIEST, _FIRST, _HALF_DAY = 360, 300, 720  # minutes
 _BEFORE = 50  # characters before a time that say what is spoken of
+# but not "2 hours and 10 minutes of rest"
+_HOURS, _MINS, _SECS = r"(?:hours?|hrs?|h)\b", r"(?:minutes?|mins?|min)\b", r"(?:seconds?|secs?|sec)\b"
+_LONG = re.compile(
+    rf"(?<![\w.:/-])(?P<large>\d+|an?(?= h)|one(?= h)) ?(?P<unit>{_HOURS}|{_MINS})(?: and)? "
+    rf"(?P<small>[1-5]?\d) ?(?P<part>{_MINS}|{_SECS})(?! (?:of|for each|per|each)\b)",
+    re.IGNORECASE,
+)
 
 
 def hours_in_figures(text: str) -> str:
@@ -60,6 +67,21 @@ def hours_in_figures(text: str) -> str:
     spoken = _MIDNIGHT.sub(r"\g<1>24:00", _NOON.sub(r"\g<1>12:00", spoken))
     spoken = _AT.sub(lambda match: match["led"] + _OPEN + _of(match["hour"], None), spoken)
     return re.sub(rf"{_OPEN}(\d\d:\d\d)", _settled, _SPAN.sub(_span, spoken))
+
+
+def durations_in_one(text: str) -> str:
+    """A text with each duration in one unit: 1 hour 52 minutes is 112 minutes, 7 hours 30 minutes 7.5 hours."""
+    return _LONG.sub(_long, text)
+
+
+def _long(match: re.Match[str]) -> str:
+    hours, minutes = (match[name].lower()[0] == letter for name, letter in (("unit", "h"), ("part", "m")))
+    if hours != minutes:  # "2 hours 30 seconds"
+        return match[0]
+    large, small = int(match["large"]) if match["large"].isdigit() else 1, int(match["small"])
+    if small % 15 == 0 and small:
+        return f"{large + small / 60:g} {'hours' if hours else 'minutes'}"
+    return f"{60 * large + small} {'minutes' if hours else 'seconds'}"
 
 
 def _said(match: re.Match[str]) -> str:

@@ -86,3 +86,31 @@ def test_what_ends_ends_after_it_began(first: str, last: str, minutes: str) -> N
 @given(st.text())
 def test_any_text_can_be_read(text: str) -> None:
     assert "\x01" in text or "\x01" not in hours_in_figures(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "form"),
+    [
+        ("won in 1 hour 52 minutes", "won in 112 minutes"),
+        ("it takes seven hours and thirty minutes", "it takes 7.5 hours"),
+        ("an hour and twenty minutes; one hour 10 minutes", "80 minutes; 70 minutes"),
+        ("1 h 5 min, 9 minutes 45 seconds, 3 min 20 sec", "65 minutes, 9.75 minutes, 200 seconds"),
+        ("2 hours and 0 minutes", "120 minutes"),
+    ],
+)
+def test_a_duration_of_two_units_is_one_amount(said: str, form: str) -> None:
+    assert in_one_form(said) == form
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "2 hours, 30 minutes",
+        "2 hours 30 seconds",
+        "2 hours and 10 minutes of rest",
+        "40 minutes and 30 minutes",
+        "1.5 hours 90 minutes",
+    ],
+)
+def test_two_durations_stay_two(said: str) -> None:
+    assert in_one_form(said) == said
