@@ -77,9 +77,9 @@ class Learned:
         facts = await facts_around(task, self.context) if self.sums or self.figures is not None else []
         found: list[Decomposed] = []
         if self.sums:
-            asked = await queried_around(task, self.context)
-            lines = beside(asked, facts)
-            lines += await sentences_besides(task, self.context, lines)
+            more = await sentences_besides(task, self.context, facts)
+            asked = await queried_around(task, self.context, [*facts, *more])
+            lines = beside(asked, [*facts, *more])
             found = await calculated(task, lines) if lines else []
         computed = next((one for one in found if len(one.steps) <= most), None)
         if computed is not None and computed.steps[-1].found is not None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from pointwork.agents.facts.figures import in_one_form, written
 from pointwork.agents.facts.gathered import Fact, cut, further
+from pointwork.agents.facts.limits import limited
 from pointwork.agents.facts.rows import CELL, Row, Rows, rows_of
 from pointwork.agents.facts.summed import summed
-from pointwork.agents.facts.topmost import topmost, topmost_of
+from pointwork.agents.facts.topmost import meant_first, topmost, topmost_of
 from pointwork.agents.parsing.composing import NoQuery, sql_of
 from pointwork.agents.parsing.parser import TABLES, Seen, looked
 from pointwork.agents.parsing.query import Query
@@ -37,12 +38,13 @@ _FAINT = 0.005  # of how likely the likeliest is; what is less likely is noise
 _ANSWERED = 0.05  # a task that tables say less likely something to than this
 
 
-async def queried_around(task: str, context: ToolContext) -> list[Fact]:
+async def queried_around(task: str, context: ToolContext, known: Sequence[Fact] = ()) -> list[Fact]:
     """What queries that the task may mean say, the likeliest first, then what that leads to.
 
     Args:
         task: the user's words.
         context: of the run's tools; its folder is searched.
+        known: what else the files say around it; a limit may stand there.
     """
     root = context.root
     if root is None:
@@ -59,16 +61,18 @@ async def queried_around(task: str, context: ToolContext) -> list[Fact]:
         rows = [row for fact in lines if (row := fact.row) is not None]
         names = ", ".join(fact.text.rpartition(": ")[2] for fact in lines if fact.row is None)
         meant = _meant(seen)
+        prose = [fact.text for fact in known if fact.row is None and fact.source]
+        limits = limited(in_one_form(task), prose, every, meant_first(likely, meant))
         most: list[Fact] = []
         # a query that found it says so behind the table's name
         if not any(fact.text.startswith(f"{fact.row.table.name} of the ") for fact in lines if fact.row):
             most = list(topmost(task, every, likely, meant))
-        most += topmost_of(task, every, likely, meant)
+        most += topmost_of(task, every, likely, meant, limits)
         lines += (fact for fact in most if fact.row not in rows)
         best = [row for fact in most if (row := fact.row) is not None]
         rows = list(dict.fromkeys([*best, *rows]))
         led = [*_led(best, every), *_led(rows, every), *every.told_of(names, LED)]
-        lines += summed(task, every, likely, meant)
+        lines += summed(task, every, likely, meant, limits)
         return lines, [row for row in dict.fromkeys(led) if row not in rows][:LED]
 
     try:

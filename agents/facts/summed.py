@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pointwork.agents.facts.figures import written
-from pointwork.agents.facts.gathered import Fact
+from pointwork.agents.facts.gathered import Fact, cut
 from pointwork.agents.facts.groups import Group, meeting, named_groups, once
 from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.facts.topmost import Meant, asked_end, extreme_of, meant_first, measures
@@ -27,7 +27,13 @@ _SUMS = re.compile(r"\d+ rows; ")
 _COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
 
 
-def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = MappingProxyType({})) -> list[Fact]:
+def summed(
+    task: str,
+    every: Rows,
+    likely: Sequence[TableInfo],
+    meant: Meant = MappingProxyType({}),
+    limits: Sequence[Group] = (),
+) -> list[Fact]:
     """What the likeliest table says as a whole, then what those rows say that are about something that is named.
 
     Args:
@@ -35,6 +41,7 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
         every: the rows of the folder's tables.
         likely: those that the task may speak of, the likeliest first.
         meant: what queries that it may mean ask for; "took in" are the takings.
+        limits: rows beyond what it speaks of as a limit.
     """
     asked = _Asked(frozenset(tokenize(task)), meant)
     likely = meant_first(likely, meant)
@@ -44,10 +51,12 @@ def summed(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant = M
         if len(rows := [row for row in every.rows if row.table is table]) > 1
     ]
     groups = named_groups(task, every, likely)
-    met = meeting(groups)[:MEETING]
-    for group in once([*met, *groups[:GROUPS], *_foremost(task, asked, every, likely)]):
-        table = group.rows[0].table
-        found.append(Fact(table.evidence, f"{table.name} where {group.which}: {asked.said(group.rows)}"))
+    met = meeting([*limits[:1], *groups])[:MEETING]
+    for group in once([*met, *limits, *groups[:GROUPS], *_foremost(task, asked, every, likely)]):
+        table, rows = group.rows[0].table, group.rows
+        alone = group in limits and len(rows) == 1
+        said = rows[0].told.partition(": ")[2] if alone else asked.said(rows)
+        found.append(Fact(table.evidence, cut(f"{table.name} where {group.which}: {said}")))
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from pointwork.agents.facts.gathered import SUPERLATIVE, Fact, cut
-from pointwork.agents.facts.groups import named_groups
+from pointwork.agents.facts.groups import Group, named_groups
 from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
@@ -75,9 +75,16 @@ def topmost(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant) -
         yield from _topmost(rows, "", frozenset(tokenize(task)), end, meant)
 
 
-def topmost_of(task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant) -> Iterator[Fact]:
-    """The same, and the same arguments, of the rows that are about what is named: Corry's heaviest load."""
+def topmost_of(
+    task: str, every: Rows, likely: Sequence[TableInfo], meant: Meant, limits: Sequence[Group] = ()
+) -> Iterator[Fact]:
+    """The same, and the same arguments, of the rows that are about what is named: Corry's heaviest load.
+
+    And of those beyond a limit (``limits``): the oldest host with at least 64 GB.
+    """
     end, order = asked_end(task), meant_first(likely, meant)
+    for group in limits[:GROUPS] if end else ():
+        yield from _topmost(group.rows, f" where {group.which}", frozenset(tokenize(task)), end, meant)
     named = named_groups(task, every, likely) if end else []
     of = [group for group in named if group.rows[0].table in order]
     for group in sorted(of, key=lambda one: (-one.share, order.index(one.rows[0].table)))[:GROUPS]:

@@ -1,0 +1,162 @@
+"""Rows beyond a limit that the task or a sentence of the files tells: the days windier than the ferry sails in.
+
+A query for them needs a number that stands in another file, and the parser of table questions sees only tables.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pointwork.agents.facts.groups import Group
+from pointwork.agents.facts.rows import Row, Rows
+from pointwork.agents.facts.topmost import measures
+from pointwork.agents.parsing.amounts import NUMBER, Amount, amounts_of
+from pointwork.agents.parsing.telling import spoken
+from pointwork.agents.readings.moments import unit_of
+from pointwork.agents.readings.question import Question
+from pointwork.text import tokenize
+from pointwork.tools.catalog import TableInfo
+
+LIMITS = 2
+"""Limits of which the rows are shown."""
+
+_OWN = 3  # what the task says itself counts as so many words of it
+_TABLES = 2  # that a task may speak of, in which rows are looked for
+_AROUND = 60  # characters of a sentence around a number that say what it limits
+
+_LESS = (
+    r"(?:less|fewer|few|little|under|below|shorter|short|lower|low|colder|cold|cooler|cool|smaller|small|lighter|light|"
+    r"cheaper|cheap|earlier|early|slower|slow|younger|young|weaker|weak|thinner|thin|narrower|narrow|shallower|shallow)"
+)
+_BELOW = re.compile(
+    rf"\b(?:{_LESS}(?= than\b)|(?:too|so) {_LESS}|{_LESS} enough|under|below|within|at most|no more than|up to)\b",
+    re.IGNORECASE,
+)
+_BEYOND = re.compile(
+    rf"\b(?:over|above|beyond|exceed\w*|past|at least|too (?!{_LESS}\b|much as\b)\w+|(?!{_LESS}\b)\w+ enough|"
+    rf"(?<!no )(?:more|(?!{_LESS}\b|other\b|rather\b)\w{{2,}}er)(?= than\b)|more (?=\w+ than\b))\b",
+    re.IGNORECASE,
+)
+# a limit that says nothing about the side that is meant
+_LIMITED = re.compile(
+    r"\b(?:limits?|allow(?:s|ed|ance)?|permit(?:s|ted)?|maximum|minimum|quota|threshold|free|qualif\w+)\b",
+    re.IGNORECASE,
+)
+# rows are counted or added up, or some of them are chosen
+_MEASURED = r"(?:per ?cent|minutes|hours|weeks|euros|pounds|kilo|litres|metres|miles|km|kg)"
+_ROWS = re.compile(
+    rf"\b(?:(?<!by )how many (?!{_MEASURED})|how often|(?:which|what) (?:share|percentage|part)|share of|count|"
+    r"number of|per ?cent(?:age)? of|those (?!\d)|every|each|all|sum|total|add|altogether|together|"
+    r"days (?:when|on which|that)|(?:any|some) of|of (?:the|our) \w+s|some \w+s)\b",
+    re.IGNORECASE,
+)
+# from here on, of what has just so much
+_AND_ON = re.compile(r"\b(?:from|at least|minimum(?: of)?|not under|no less than)(?: the| an?)? ?$", re.IGNORECASE)
+_AND_MORE = re.compile(r"\W*(?:\w+ )?(?:or more|and more|and above|or above|on(?:wards)?\b|upwards)", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d$")
+_BREAK = re.compile(r"[.;:,](?=\s)")
+
+
+@dataclass(frozen=True)
+class _Limit:
+    value: float
+    words: frozenset[str]
+    unit: object | None
+    included: bool
+    said: str = ""  # how the task compares with it
+    fits: int = 0
+
+
+def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[TableInfo]) -> list[Group]:
+    """Groups of rows on the side of a limit that the task speaks of; of each the operator and number are said.
+
+    Only a limit that parts the rows, and of which a column tells: by its unit, or by a word of its clause.
+
+    Args:
+        task, lines: of what sentences say around it; dates, times and numbers in one form.
+        every: the rows of the folder's tables.
+        likely: the tables that the task may speak of, the likeliest first.
+    """
+    below, beyond = _BELOW.search(task) is not None, _BEYOND.search(task) is not None
+    asked = frozenset(tokenize(task))
+    limits = list(_of_task(task))
+    if (below or beyond or _LIMITED.search(task)) and _ROWS.search(task):
+        limits += _of_lines(asked, lines)
+    ranked: list[tuple[float, int, list[Group]]] = []
+    for order, limit in enumerate(limits):
+        for place, table in enumerate(likely[:_TABLES]):
+            rows = [row for row in every.rows if row.table is table]
+            for at in measures(table):
+                name = table.own[at].name
+                worth = _fits(name, limit)
+                groups = list(_parted(rows, at, limit, below, beyond)) if worth else []
+                if groups:
+                    shared = len(asked & set(tokenize(name)))
+                    if not (limit.said or shared or asked & set(tokenize(table.name))):
+                        continue  # its rows are not spoken of
+                    ranked.append((worth + shared + limit.fits - 0.5 * place, -order, groups))
+    ranked.sort(key=lambda one: one[:2], reverse=True)
+    return [group for _, _, groups in ranked[:LIMITS] for group in groups]
+
+
+def _of_task(task: str) -> Iterator[_Limit]:
+    """The numbers that the task compares with."""
+    compared = Question(task).comparisons
+    for amount in (one for one in amounts_of([task]) if one.kind == NUMBER):
+        said = next((one.op for one in compared if one.start <= amount.start < one.end), "")
+        if said in ("<", "<=", ">", ">=") and not _YEAR.match(amount.written):
+            yield _Limit(amount.value, _words(task, amount), _unit(task, amount), "=" in said, said, _OWN)
+
+
+def _of_lines(asked: frozenset[str], lines: Sequence[str]) -> Iterator[_Limit]:
+    for line in lines:
+        for amount in (one for one in amounts_of([line]) if one.kind == NUMBER):
+            words = _words(line, amount)
+            included = bool(_AND_ON.search(line[: amount.start]) or _AND_MORE.match(line[amount.end :]))
+            if fits := len(asked & words):
+                yield _Limit(amount.value, words, _unit(line, amount), included, "", fits)
+
+
+def _words(text: str, amount: Amount) -> frozenset[str]:
+    """Of the clause that an amount stands in."""
+    before = _BREAK.split(text[max(0, amount.start - _AROUND) : amount.start])[-1]
+    after = _BREAK.split(text[amount.end : amount.end + _AROUND])[0]
+    return frozenset(tokenize(f"{before} {after}"))
+
+
+def _unit(text: str, amount: Amount) -> object | None:
+    match = re.match(r"\s*([A-Za-z]+(?:/h)?)", text[amount.end :])
+    return unit_of(match[1]) if match else None
+
+
+def _fits(column: str, limit: _Limit) -> float:
+    """How well a column tells of what is limited; 0: not at all."""
+    words = re.split(r"[\W_]+", column)
+    unit = unit_of(words[-1]) if len(words) > 1 or limit.unit is not None else None
+    if unit is not None and limit.unit is not None and unit != limit.unit:
+        return 0.0
+    same = unit is not None and unit == limit.unit
+    return 1.0 * same + len(frozenset(tokenize(" ".join(words))) & limit.words)
+
+
+def _parted(rows: Sequence[Row], at: int, limit: _Limit, below: bool, beyond: bool) -> Iterator[Group]:
+    """The rows on the side that is meant; on both, where the task does not say which."""
+    values = [(float(row.cells[at]), row) for row in rows if row.cells[at]]
+    way = limit.said or ("<" if below and not beyond else ">" if beyond and not below else "")
+    over = ">=" if limit.included else ">"
+    under = "<" if limit.included else "<="
+    ways = [limit.said] if limit.said else [over] if way == ">" else [under] if way == "<" else [over, under]
+    for one in ways:
+        held = [row for value, row in values if _holds(value, one, limit.value)]
+        if 0 < len(held) < len(values):
+            name = f"{spoken(rows[0].table.own[at].name)} is {_SAID[one]} {limit.value:g}"
+            yield Group(held, name, 1.0)
+
+
+_SAID = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
+
+
+def _holds(value: float, operator: str, limit: float) -> bool:
+    if operator[0] == ">":
+        return value > limit or (operator == ">=" and value == limit)
+    return value < limit or (operator == "<=" and value == limit)
