@@ -30,6 +30,20 @@ _FULL = 1200  # characters of a passage
 _SMALL = 300  # a paragraph shorter than this is joined with the next
 _KEPT = 4  # folders whose index stays in memory
 
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DAY = (
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|"
+    r"\d{4}-\d\d-\d\d)"
+)
+# "Harbour Office, 3 May 2025", "Date: 2025-05-03", "Held on 3 May 2025 in the barn"; not "Prices from 3 May 2025"
+_DATED = re.compile(
+    r"(?:[^.!?:;|]{0,60}(?:, |\s))?(?<!from )(?<!since )(?<!until )(?<!till )"
+    rf"(?P<day>{_DAY})[.,]?(?:\s*\([^)]*\))?$|"
+    rf"(?:date|dated|held|written|sent)\b[^.!?|]{{0,30}}?\b(?P<held>{_DAY})",
+    re.IGNORECASE,
+)
+_HEAD = 5  # lines of a file in which it may bear its date
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -40,6 +54,8 @@ class Passage:
         first, last: line numbers from 1, both included.
         text: the lines, verbatim.
         heading: the heading above, if there is one.
+        dated: the day that the file bears in its first lines, as a letter does; as it is written there.
+        letterhead: the line in which that stands.
     """
 
     path: str
@@ -47,6 +63,8 @@ class Passage:
     last: int
     text: str
     heading: str = ""
+    dated: str = ""
+    letterhead: str = ""
 
     @property
     def source(self) -> str:
@@ -81,6 +99,7 @@ def lines_of(text: str) -> list[str]:
 def cut(path: str, text: str) -> list[Passage]:
     """A text's paragraphs as passages: short neighbours joined, long ones divided at lines."""
     passages: list[Passage] = []
+    dated, letterhead = _date_of(text)
     heading = above = ""
     block: list[tuple[int, str]] = []
     size = 0
@@ -91,7 +110,7 @@ def cut(path: str, text: str) -> list[Passage]:
             block.pop()
         if block:
             text = "\n".join(line for _, line in block)
-            passages.append(Passage(path, block[0][0], block[-1][0], text, above))
+            passages.append(Passage(path, block[0][0], block[-1][0], text, above, dated, letterhead))
         block, size, above = [], 0, heading
 
     for number, line in enumerate(lines_of(text), start=1):
@@ -109,6 +128,13 @@ def cut(path: str, text: str) -> list[Passage]:
                 close()
     close()
     return passages
+
+
+def _date_of(text: str) -> tuple[str, str]:
+    """The day that a text bears at its head, and the line in which it stands; empty without one."""
+    head = [plain for line in lines_of(text[:_FULL]) if (plain := line.strip(" \t#*_"))][:_HEAD]
+    found = next(((match, line) for line in head if (match := _DATED.match(line))), None)
+    return (found[0]["day"] or found[0]["held"], found[1]) if found else ("", "")
 
 
 @dataclass

@@ -15,6 +15,7 @@ from pointwork.errors import ToolError
 from pointwork.text import tokenize
 from pointwork.tools import ToolContext
 from pointwork.tools.catalog import TableInfo
+from pointwork.tools.passages import Passage
 
 # Rows that a task names (by their number or day at most so many), rows that those refer to, rows that sentences
 # name; sections; sentences that fit the task, and more that fit it together with what the rows name. A decomposer
@@ -33,6 +34,9 @@ FITS = 0.3
 # Names in rows that sentences are looked for with: of so many rows, so many, so long.
 _NAMING, _NAMES, _NAME = 3, 6, 30
 
+_DAY = re.compile(
+    r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}(?:st|nd|rd|th)?\.? [A-Z][a-z]{2,}|\b[A-Z][a-z]{2,} \d{1,2}\b(?!:)"
+)
 _HEADING = re.compile(r"\s*(?:#|\[[^\]]*\]\s*$)")
 # A sentence in which no number and no name stands holds no value.
 _HOLDS = re.compile(
@@ -135,11 +139,19 @@ def _told(found: Sequence[Sentence], least: float = FITS) -> list[Fact]:
 
 
 def _line(sentence: Sentence) -> str:
-    heading = re.sub(r"^#+\s*", "", sentence.passage.heading.strip())
+    heading = _head(sentence.passage)
     own = sentence.text.split()
     # whom it speaks of has the room that it leaves: the values are its own
     text = f"{_first(sentence.subject.split(), WORDS - len(own))} {_first(own, WORDS)}".strip()
-    return f"{heading[:40]}: {text}" if heading else text
+    return f"{heading}: {text}" if heading else text
+
+
+def _head(passage: Passage) -> str:
+    """The heading, with the day that the file bears, as a letter does: "14 days from the date of this letter"."""
+    heading = re.sub(r"^#+\s*", "", passage.heading.strip())
+    if not passage.dated or _DAY.search(heading):
+        return heading[:40]
+    return f"{heading[:40]}, {passage.dated}" if heading else passage.letterhead[:60]
 
 
 def _first(words: Sequence[str], most: int) -> str:
