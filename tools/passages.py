@@ -37,9 +37,9 @@ _DAY = (
 )
 # "Harbour Office, 3 May 2025", "Date: 2025-05-03", "Held on 3 May 2025 in the barn"; not "Prices from 3 May 2025"
 _DATED = re.compile(
-    r"(?:[^.!?:;|]{0,60}(?:, |\s))?(?<!from )(?<!since )(?<!until )(?<!till )"
+    r"(?:[^.!?:;|]{0,60}(?:, |\s))?(?<!from )(?<!since )(?<!until )(?<!till )(?<!on )"
     rf"(?P<day>{_DAY})[.,]?(?:\s*\([^)]*\))?$|"
-    rf"(?:date|dated|held|written|sent)\b[^.!?|]{{0,30}}?\b(?P<held>{_DAY})",
+    rf"(?:date|dated|held|written|sent|(?:\w+ )?(?:minutes|meeting|council|committee))\b[^.!?|]{{0,30}}?\b(?P<held>{_DAY})",
     re.IGNORECASE,
 )
 _HEAD = 5  # lines of a file in which it may bear its date

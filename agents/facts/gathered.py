@@ -37,6 +37,7 @@ _NAMING, _NAMES, _NAME = 3, 6, 30
 _DAY = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}(?:st|nd|rd|th)?\.? [A-Z][a-z]{2,}|\b[A-Z][a-z]{2,} \d{1,2}\b(?!:)"
 )
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _HEADING = re.compile(r"\s*(?:#|\[[^\]]*\]\s*$)")
 # A sentence in which no number and no name stands holds no value.
 _HOLDS = re.compile(
@@ -150,7 +151,8 @@ def _head(passage: Passage) -> str:
     """The heading, with the day that the file bears, as a letter does: "14 days from the date of this letter"."""
     heading = re.sub(r"^#+\s*", "", passage.heading.strip())
     if not passage.dated or _DAY.search(heading):
-        return heading[:40]
+        year = _YEAR.search(passage.dated)
+        return heading[:40] if year is None or _YEAR.search(heading) else f"{heading[:40]} {year[0]}"
     return f"{heading[:40]}, {passage.dated}" if heading else passage.letterhead[:60]
 
 

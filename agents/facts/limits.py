@@ -4,7 +4,7 @@ A query for them needs a number that stands in another file, and the parser of t
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pointwork.agents.facts.groups import Group
@@ -21,6 +21,7 @@ LIMITS = 2
 """Limits of which the rows are shown."""
 
 _OWN = 3  # what the task says itself counts as so many words of it
+_STEM = 4  # letters of a word that begins another of its family
 _TABLES = 2  # that a task may speak of, in which rows are looked for
 _AROUND = 60  # characters of a sentence around a number that say what it limits
 
@@ -29,12 +30,13 @@ _LESS = (
     r"cheaper|cheap|earlier|early|slower|slow|younger|young|weaker|weak|thinner|thin|narrower|narrow|shallower|shallow)"
 )
 _BELOW = re.compile(
-    rf"\b(?:{_LESS}(?= than\b)|(?:too|so) {_LESS}|{_LESS} enough|under|below|within|at most|no more than|up to)\b",
+    rf"\b(?:{_LESS}(?=(?: \w+)? than\b)|(?:too|so) {_LESS}|{_LESS} enough|"
+    r"under|below|within|at most|no more than|up to)\b",
     re.IGNORECASE,
 )
 _BEYOND = re.compile(
     rf"\b(?:over|above|beyond|exceed\w*|past|at least|too (?!{_LESS}\b|much as\b)\w+|(?!{_LESS}\b)\w+ enough|"
-    rf"(?<!no )(?:more|(?!{_LESS}\b|other\b|rather\b)\w{{2,}}er)(?= than\b)|more (?=\w+ than\b))\b",
+    rf"(?<!no )(?:more|(?!{_LESS}\b|other\b|rather\b)\w{{2,}}er)(?= than\b)|more(?= \w+ than\b))\b",
     re.IGNORECASE,
 )
 # a limit that says nothing about the side that is meant
@@ -52,7 +54,9 @@ _ROWS = re.compile(
 )
 # from here on, of what has just so much
 _AND_ON = re.compile(r"\b(?:from|at least|minimum(?: of)?|not under|no less than)(?: the| an?)? ?$", re.IGNORECASE)
-_AND_MORE = re.compile(r"\W*(?:\w+ )?(?:or more|and more|and above|or above|on(?:wards)?\b|upwards)", re.IGNORECASE)
+_AND_MORE = re.compile(
+    r"\W*(?:[\w/]+ )?(?:or more|and more|and above|or above|on(?:wards)?\b|upwards)", re.IGNORECASE
+)
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _BREAK = re.compile(r"[.;:,](?=\s)")
 
@@ -91,8 +95,8 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
                 worth = _fits(name, limit)
                 groups = list(_parted(rows, at, limit, below, beyond)) if worth else []
                 if groups:
-                    shared = len(asked & set(tokenize(name)))
-                    if not (limit.said or shared or asked & set(tokenize(table.name))):
+                    shared = _shared(asked, tokenize(name))
+                    if not (limit.said or shared or _shared(asked, tokenize(table.name))):
                         continue  # its rows are not spoken of
                     ranked.append((worth + shared + limit.fits - 0.5 * place, -order, groups))
     ranked.sort(key=lambda one: one[:2], reverse=True)
@@ -113,7 +117,7 @@ def _of_lines(asked: frozenset[str], lines: Sequence[str]) -> Iterator[_Limit]:
         for amount in (one for one in amounts_of([line]) if one.kind == NUMBER):
             words = _words(line, amount)
             included = bool(_AND_ON.search(line[: amount.start]) or _AND_MORE.match(line[amount.end :]))
-            if fits := len(asked & words):
+            if fits := _shared(asked, words):
                 yield _Limit(amount.value, words, _unit(line, amount), included, "", fits)
 
 
@@ -129,6 +133,18 @@ def _unit(text: str, amount: Amount) -> object | None:
     return unit_of(match[1]) if match else None
 
 
+def _shared(words: Iterable[str], others: Iterable[str]) -> int:
+    """How many words of one side are on the other, or begin one that is: windy days have wind."""
+    there = set(others)
+    return sum(
+        word in there
+        or any(
+            min(len(word), len(one)) >= _STEM and (one.startswith(word) or word.startswith(one)) for one in there
+        )
+        for word in set(words)
+    )
+
+
 def _fits(column: str, limit: _Limit) -> float:
     """How well a column tells of what is limited; 0: not at all."""
     words = re.split(r"[\W_]+", column)
@@ -136,7 +152,7 @@ def _fits(column: str, limit: _Limit) -> float:
     if unit is not None and limit.unit is not None and unit != limit.unit:
         return 0.0
     same = unit is not None and unit == limit.unit
-    return 1.0 * same + len(frozenset(tokenize(" ".join(words))) & limit.words)
+    return 1.0 * same + _shared(limit.words, tokenize(" ".join(words)))
 
 
 def _parted(rows: Sequence[Row], at: int, limit: _Limit, below: bool, beyond: bool) -> Iterator[Group]:
