@@ -39,7 +39,8 @@ _DAY = (
 _DATED = re.compile(
     r"(?:[^.!?:;|]{0,60}(?:, |\s))?(?<!from )(?<!since )(?<!until )(?<!till )(?<!on )"
     rf"(?P<day>{_DAY})[.,]?(?:\s*\([^)]*\))?$|"
-    rf"(?:date|dated|held|written|sent|(?:\w+ )?(?:minutes|meeting|council|committee))\b[^.!?|]{{0,30}}?\b(?P<held>{_DAY})",
+    r"(?:date|dated|held|written|sent|(?:\w+ )?(?:minutes|meeting|council|committee))\b[^.!?|]{0,30}?\b"
+    rf"(?P<held>{_DAY})",
     re.IGNORECASE,
 )
 _HEAD = 5  # lines of a file in which it may bear its date
