@@ -44,6 +44,7 @@ _LIMITED = re.compile(
     r"\b(?:limits?|allow(?:s|ed|ance)?|permit(?:s|ted)?|maximum|minimum|quota|threshold|free|qualif\w+)\b",
     re.IGNORECASE,
 )
+_NOT = re.compile(r"\bnot\b|n['’]t\b|\bwithout\b", re.IGNORECASE)
 # rows are counted or added up, or some of them are chosen
 _MEASURED = r"(?:per ?cent|minutes|hours|weeks|euros|pounds|kilo|litres|metres|miles|km|kg)"
 _ROWS = re.compile(
@@ -63,29 +64,29 @@ _BREAK = re.compile(r"[.;:,](?=\s)")
 
 @dataclass(frozen=True)
 class _Limit:
+    """A number, the words and the unit beside it, and by which operators rows are on a side that may be meant."""
+
     value: float
     words: frozenset[str]
     unit: object | None
-    included: bool
-    said: str = ""  # how the task compares with it
-    fits: int = 0
+    ways: tuple[str, ...]
+    fits: int
+    own: bool = False
 
 
 def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[TableInfo]) -> list[Group]:
     """Groups of rows on the side of a limit that the task speaks of; of each the operator and number are said.
 
-    Only a limit that parts the rows, and of which a column tells: by its unit, or by a word of its clause.
+    Only a limit that parts the rows, and of which a column tells: by its unit, or by a word of its clause. On which
+    side they are, the task says ("too windy"), or else the sentence ("a red day is one with more than 9 kg").
 
     Args:
         task, lines: of what sentences say around it; dates, times and numbers in one form.
         every: the rows of the folder's tables.
         likely: the tables that the task may speak of, the likeliest first.
     """
-    below, beyond = _BELOW.search(task) is not None, _BEYOND.search(task) is not None
     asked = frozenset(tokenize(task))
-    limits = list(_of_task(task))
-    if (below or beyond or _LIMITED.search(task)) and _ROWS.search(task):
-        limits += _of_lines(asked, lines)
+    limits = [*_of_task(task), *(_of_lines(task, asked, lines) if _ROWS.search(task) else ())]
     ranked: list[tuple[float, int, list[Group]]] = []
     for order, limit in enumerate(limits):
         for place, table in enumerate(likely[:_TABLES]):
@@ -93,11 +94,9 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
             for at in measures(table):
                 name = table.own[at].name
                 worth = _fits(name, limit)
-                groups = list(_parted(rows, at, limit, below, beyond)) if worth else []
-                if groups:
-                    shared = _shared(asked, tokenize(name))
-                    if not (limit.said or shared or _shared(asked, tokenize(table.name))):
-                        continue  # its rows are not spoken of
+                shared = _shared(asked, tokenize(name))
+                spoken_of = limit.own or shared or _shared(asked, tokenize(table.name))
+                if worth and spoken_of and (groups := list(_parted(rows, at, limit))):
                     ranked.append((worth + shared + limit.fits - 0.5 * place, -order, groups))
     ranked.sort(key=lambda one: one[:2], reverse=True)
     return [group for _, _, groups in ranked[:LIMITS] for group in groups]
@@ -105,20 +104,30 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
 
 def _of_task(task: str) -> Iterator[_Limit]:
     """The numbers that the task compares with."""
-    compared = Question(task).comparisons
-    for amount in (one for one in amounts_of([task]) if one.kind == NUMBER):
-        said = next((one.op for one in compared if one.start <= amount.start < one.end), "")
-        if said in ("<", "<=", ">", ">=") and not _YEAR.match(amount.written):
-            yield _Limit(amount.value, _words(task, amount), _unit(task, amount), "=" in said, said, _OWN)
+    for amount, said in _compared(task):
+        if said and not _YEAR.match(amount.written):
+            yield _Limit(amount.value, _words(task, amount), _unit(task, amount), (said,), _OWN, own=True)
 
 
-def _of_lines(asked: frozenset[str], lines: Sequence[str]) -> Iterator[_Limit]:
+def _of_lines(task: str, asked: frozenset[str], lines: Sequence[str]) -> Iterator[_Limit]:
+    below, beyond = _BELOW.search(task) is not None, _BEYOND.search(task) is not None
+    either = (below and beyond) or _LIMITED.search(task) is not None or _NOT.search(task) is not None
     for line in lines:
-        for amount in (one for one in amounts_of([line]) if one.kind == NUMBER):
+        for amount, said in _compared(line):
+            on = bool(_AND_ON.search(line[: amount.start]) or _AND_MORE.match(line[amount.end :]))
+            sides = (">=", "<") if on else (">", "<=")
+            ways = (sides[below],) if below != beyond else (said,) if said and not either else sides
             words = _words(line, amount)
-            included = bool(_AND_ON.search(line[: amount.start]) or _AND_MORE.match(line[amount.end :]))
-            if fits := _shared(asked, words):
-                yield _Limit(amount.value, words, _unit(line, amount), included, "", fits)
+            if (below != beyond or said or _LIMITED.search(task)) and (fits := _shared(asked, words)):
+                yield _Limit(amount.value, words, _unit(line, amount), ways, fits)
+
+
+def _compared(text: str) -> Iterator[tuple[Amount, str]]:
+    """Its numbers, and how it compares with each; empty where it does not."""
+    compared = [one for one in Question(text).comparisons if one.op in _SAID]
+    for amount in amounts_of([text]):
+        if amount.kind == NUMBER:
+            yield amount, next((one.op for one in compared if one.start <= amount.start < one.end), "")
 
 
 def _words(text: str, amount: Amount) -> frozenset[str]:
@@ -155,18 +164,13 @@ def _fits(column: str, limit: _Limit) -> float:
     return 1.0 * same + _shared(limit.words, tokenize(" ".join(words)))
 
 
-def _parted(rows: Sequence[Row], at: int, limit: _Limit, below: bool, beyond: bool) -> Iterator[Group]:
-    """The rows on the side that is meant; on both, where the task does not say which."""
+def _parted(rows: Sequence[Row], at: int, limit: _Limit) -> Iterator[Group]:
+    """The rows on the sides that may be meant, where some are on the other."""
     values = [(float(row.cells[at]), row) for row in rows if row.cells[at]]
-    way = limit.said or ("<" if below and not beyond else ">" if beyond and not below else "")
-    over = ">=" if limit.included else ">"
-    under = "<" if limit.included else "<="
-    ways = [limit.said] if limit.said else [over] if way == ">" else [under] if way == "<" else [over, under]
-    for one in ways:
-        held = [row for value, row in values if _holds(value, one, limit.value)]
+    for way in limit.ways:
+        held = [row for value, row in values if _holds(value, way, limit.value)]
         if 0 < len(held) < len(values):
-            name = f"{spoken(rows[0].table.own[at].name)} is {_SAID[one]} {limit.value:g}"
-            yield Group(held, name, 1.0)
+            yield Group(held, f"{spoken(rows[0].table.own[at].name)} is {_SAID[way]} {limit.value:g}", 1.0)
 
 
 _SAID = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}

@@ -50,6 +50,17 @@ def groups(task: str, root: Path, *lines: str) -> list[tuple[str, int]]:
         ),
         ("How many flights were too windy?", "With a wind of 25 km/h or more we stay.", [("at least 25", 3)]),
         (
+            "Count the kite days of the flights.",
+            "On kite days the wind is more than 12 km/h.",
+            [("more than 12", 3)],
+        ),
+        (
+            "Count the flights that were not calm.",
+            "It is calm with a wind of at most 12 km/h.",
+            [("more than 12", 3), ("at most 12", 2)],
+        ),
+        ("Count the calm flights.", "It is calm with a wind of at most 12 km/h.", [("at most 12", 2)]),
+        (
             "What share of flights kept to the limit of wind?",
             "The wind may be 25 km/h.",
             [("more than 25", 2), ("at most 25", 3)],
