@@ -23,8 +23,15 @@ GROUPS, COLUMNS, MEETING = 2, 2, 2
 """Lines about things and months that are named, beside that of the table as a whole; columns of numbers in each;
 lines about rows that are of two or three of them at once."""
 
+# "unit_price", "price_each", "hourly_rate", but not "price_total"; "quantity", "pieces", "on_hand"
+_EACH = re.compile(r"(?:^|[_ ])(?:price|cost|rate|wage|each)(?!.*(?:total|sum))", re.IGNORECASE)
+_MANY = re.compile(
+    r"(?:^|[_ ])(?:quantity|qty|pieces|pcs|units|count|copies|hours|nights|days|on_hand|in_stock|sold|ordered|"
+    r"litres|kg)(?:[_ ]|$)",
+    re.IGNORECASE,
+)
 _SUMS = re.compile(r"\d+ rows; ")
-_COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+, )")
+_COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+(?:, |; |$))")
 
 
 def summed(
@@ -51,8 +58,9 @@ def summed(
         if len(rows := [row for row in every.rows if row.table is table]) > 1
     ]
     groups = named_groups(task, every, likely)
-    met = meeting([*limits[:1], *groups])[:MEETING]
-    for group in once([*met, *limits, *groups[:GROUPS], *_foremost(task, asked, every, likely)]):
+    foremost = list(_foremost(task, asked, every, likely))
+    met = meeting([*limits[:1], *foremost, *groups])[:MEETING]
+    for group in once([*met, *limits, *groups[:GROUPS], *foremost]):
         table, rows = group.rows[0].table, group.rows
         alone = group in limits and len(rows) == 1
         said = rows[0].told.partition(": ")[2] if alone else asked.said(rows)
@@ -74,6 +82,14 @@ def _foremost(task: str, asked: "_Asked", every: Rows, likely: Sequence[TableInf
             once.setdefault(key, []).append(f"{'most' if end > 0 else 'fewest'} rows")
         for key, which in once.items():
             yield Group(held[key], f"{spoken(table.own[at].name)} is {key} ({', '.join(which)})", 1.0)
+
+
+def _paid(table: TableInfo) -> tuple[int, int] | None:
+    """Of a table of what is paid for by the piece the columns of the price and the quantity, where each is one."""
+    measured = measures(table)
+    each = [at for at in measured if _EACH.search(table.own[at].name)]
+    many = [at for at in measured if at not in each and _MANY.search(table.own[at].name)]
+    return (each[0], many[0]) if len(each) == len(many) == 1 else None
 
 
 def _by_repeated(table: TableInfo, asked: "_Asked", rows: Sequence[Row]) -> tuple[int, dict[str, list[Row]]]:
@@ -122,6 +138,10 @@ class _Asked:
                 said |= {"highest": max(values), "lowest": min(values)}
                 told = ", ".join(f"{what} {written(value)}" for what, value in said.items())
                 parts.append(f"{spoken(table.own[i].name)} {told}")
+        if paid := _paid(table):
+            (i, each), (j, many) = ((at, spoken(table.own[at].name)) for at in paid)
+            both = [float(row.cells[i]) * float(row.cells[j]) for row in rows if row.cells[i] and row.cells[j]]
+            parts.append(f"{each} times {many} total {written(math.fsum(both))}")
         for i in [i for i, column in columns if column.kind == "date"][:1]:
             days = sorted(row.cells[i] for row in rows if row.cells[i])
             if days and days[0] != days[-1]:

@@ -121,3 +121,31 @@ def test_other_lines_and_what_says_which_rows_have_no_name_of_a_sum() -> None:
     assert called("trips: hours total 26.35, average 2", 19) == ""
     line = "trips where day is 12 rows long: 12 rows; hours total 26.35, average 2"
     assert called(line, line.index("12")) == ""
+
+
+ORDERS = """order,customer,quantity,unit_price,status
+1,Ada,2,10.5,shipped
+2,Bo,4,3,shipped
+3,Ada,1,7,open
+4,Ada,3,2,shipped
+"""
+
+
+def test_what_is_paid_by_the_piece_is_multiplied_row_by_row(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    shown = lines("What do Ada's orders come to in money?", tmp_path)
+    assert shown[0].endswith("; unit price times quantity total 46")
+    assert next(one for one in shown if "customer is Ada" in one).endswith("; unit price times quantity total 34")
+    line = shown[0]
+    assert called(line, line.index("46")) == "total unit price times quantity of orders in all"
+    two = "order,customer,quantity,unit_price,pieces\n1,Ada,2,10.5,1\n2,Bo,4,3,2\n"  # which of the two is not clear
+    (tmp_path / "orders.csv").write_text(two)
+    assert "times" not in lines("What do Ada's orders come to in money?", tmp_path)[0]
+
+
+def test_who_has_the_most_rows_is_looked_at_with_what_is_named(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    shown = lines("Who has the most orders, and what do the shipped ones of theirs come to?", tmp_path)
+    assert any(
+        "customer is Ada" in one and "and status is shipped" in one and one.endswith("total 27") for one in shown
+    ), shown
