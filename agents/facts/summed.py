@@ -131,6 +131,10 @@ class _Asked:
         table = rows[0].table
         columns = list(enumerate(table.own))
         parts = [f"{len(rows)} rows"]
+        if paid := _paid(table):
+            (i, each), (j, many) = ((at, spoken(table.own[at].name)) for at in paid)
+            both = [float(row.cells[i]) * float(row.cells[j]) for row in rows if row.cells[i] and row.cells[j]]
+            parts.append(f"{each} times {many} total {written(math.fsum(both))}")
         for i in self.numbers(table)[:COLUMNS]:
             values = [float(row.cells[i]) for row in rows if row.cells[i]]
             if values:
@@ -138,10 +142,6 @@ class _Asked:
                 said |= {"highest": max(values), "lowest": min(values)}
                 told = ", ".join(f"{what} {written(value)}" for what, value in said.items())
                 parts.append(f"{spoken(table.own[i].name)} {told}")
-        if paid := _paid(table):
-            (i, each), (j, many) = ((at, spoken(table.own[at].name)) for at in paid)
-            both = [float(row.cells[i]) * float(row.cells[j]) for row in rows if row.cells[i] and row.cells[j]]
-            parts.append(f"{each} times {many} total {written(math.fsum(both))}")
         for i in [i for i, column in columns if column.kind == "date"][:1]:
             days = sorted(row.cells[i] for row in rows if row.cells[i])
             if days and days[0] != days[-1]:
