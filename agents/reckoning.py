@@ -1,6 +1,10 @@
-"""What a word problem computes: by its pairs of numbers and by deduction, whichever is surer."""
+"""What a word problem computes: by its pairs of numbers, by deduction and by the calculator that reads files."""
 
+from collections.abc import Iterator
+
+from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.parsing.problems import deduced
+from pointwork.agents.parsing.worded import worked
 from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.listed import listed
 from pointwork.agents.readings.problem_text import Problem
@@ -11,8 +15,8 @@ LEAST = problems.LEAST
 """From here on an expression is given at all."""
 
 _SAME = 1e-4
-# The pairs are taken where they are so many times surer: what they are sure of is less often right.
-_SURER = 2.0
+# What the pairs are sure of is less often right.
+_PAIRS = 0.5
 
 
 def value_of(reading: Reading) -> float:
@@ -24,20 +28,38 @@ def value_of(reading: Reading) -> float:
 def computed(text: str) -> Reading | None:
     """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
 
-    What is only listed to be added up needs neither. Where both readings come to the same, it is taken for right
-    unless both are wrong.
+    What is only listed to be added up needs no reading. Of what three readings come to, that is taken which is
+    wrong least likely: it is so only where all that come to it are.
     """
     if (of_list := listed(text)) is not None:
         return of_list
-    by_pairs = problems.solved(text, least=0.0)
-    by_steps = None if Problem(text).lacks_price else deduced(text)
-    best = by_pairs
-    if by_steps is not None and (by_pairs is None or by_pairs.score <= _SURER * by_steps.chance):
-        score = by_steps.chance
-        if by_pairs is not None and abs(value_of(by_pairs) - by_steps.value) <= _SAME * abs(by_steps.value):
-            score = 1 - (1 - score) * (1 - by_pairs.score)
-        best = Reading("calculate", {"expression": by_steps.expression}, score)
-    return _rounded(text, _in_percent(text, best)) if best is not None and best.score >= LEAST else None
+    wrong: list[tuple[Reading, float, float]] = []  # one of those that come to the same, its value, that all err
+    for reading, worth in _readings(text):
+        value, doubt = value_of(reading), 1 - worth * reading.score
+        place = next((n for n, one in enumerate(wrong) if abs(one[1] - value) <= _SAME * abs(value)), None)
+        if place is None:
+            wrong.append((reading, value, doubt))
+        else:
+            wrong[place] = (*wrong[place][:2], wrong[place][2] * doubt)
+    best = min(wrong, key=lambda one: one[2], default=None)
+    if best is None or (score := 1 - best[2]) < LEAST:
+        return None
+    return Reading("calculate", best[0].arguments, score)
+
+
+def _readings(text: str) -> Iterator[tuple[Reading, float]]:
+    """What a text may compute, in the form that it asks for, and how much each reading's certainty is worth."""
+    lacking = Problem(text).lacks_price
+    by_steps, by_sums = (None, None) if lacking else (deduced(text), worked(in_one_form(text)))
+    for one in (by_steps, by_sums):
+        if one is not None:
+            yield _as_asked(text, Reading("calculate", {"expression": one.expression}, one.chance)), 1.0
+    if (by_pairs := problems.solved(text, least=0.0)) is not None:
+        yield _as_asked(text, by_pairs), _PAIRS
+
+
+def _as_asked(text: str, reading: Reading) -> Reading:
+    return _rounded(text, _in_percent(text, reading))
 
 
 def _in_percent(text: str, reading: Reading) -> Reading:

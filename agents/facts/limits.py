@@ -12,6 +12,7 @@ from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.facts.topmost import measures
 from pointwork.agents.parsing.amounts import NUMBER, Amount, amounts_of
 from pointwork.agents.parsing.telling import spoken
+from pointwork.agents.readings import lexicon
 from pointwork.agents.readings.moments import unit_of
 from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
@@ -22,21 +23,19 @@ LIMITS = 2
 
 _OWN = 3  # what the task says itself counts as so many words of it
 _STEM = 4  # letters of a word that begins another of its family
+_LATER = 0.5  # how much less a table counts than the one before it
 _TABLES = 2  # that a task may speak of, in which rows are looked for
 _AROUND = 60  # characters of a sentence around a number that say what it limits
 
-_LESS = (
-    r"(?:less|fewer|few|little|under|below|shorter|short|lower|low|colder|cold|cooler|cool|smaller|small|lighter|light|"
-    r"cheaper|cheap|earlier|early|slower|slow|younger|young|weaker|weak|thinner|thin|narrower|narrow|shallower|shallow)"
-)
 _BELOW = re.compile(
-    rf"\b(?:{_LESS}(?=(?: \w+)? than\b)|(?:too|so) {_LESS}|{_LESS} enough|"
+    rf"\b(?:{lexicon.LESS}(?=(?: \w+)? than\b)|(?:too|so) {lexicon.LESS}|{lexicon.LESS} enough|"
     r"under|below|within|at most|no more than|up to)\b",
     re.IGNORECASE,
 )
 _BEYOND = re.compile(
-    rf"\b(?:over|above|beyond|exceed\w*|past|at least|too (?!{_LESS}\b|much as\b)\w+|(?!{_LESS}\b)\w+ enough|"
-    rf"(?<!no )(?:more|(?!{_LESS}\b|other\b|rather\b)\w{{2,}}er)(?= than\b)|more(?= \w+ than\b))\b",
+    r"\b(?:over|above|beyond|exceed\w*|past|at least|"
+    rf"too (?!{lexicon.LESS}\b|much as\b)\w+|(?!{lexicon.LESS}\b)\w+ enough|"
+    rf"(?<!no )(?:more|(?!{lexicon.LESS}\b|other\b|rather\b)\w{{2,}}er)(?= than\b)|more(?= \w+ than\b))\b",
     re.IGNORECASE,
 )
 # a limit that says nothing about the side that is meant
@@ -88,16 +87,17 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
     asked = frozenset(tokenize(task))
     limits = [*_of_task(task), *(_of_lines(task, asked, lines) if _ROWS.search(task) else ())]
     ranked: list[tuple[float, int, list[Group]]] = []
-    for order, limit in enumerate(limits):
-        for place, table in enumerate(likely[:_TABLES]):
-            rows = [row for row in every.rows if row.table is table]
-            for at in measures(table):
-                name = table.own[at].name
-                worth = _fits(name, limit)
-                shared = _shared(asked, tokenize(name))
-                spoken_of = limit.own or shared or _shared(asked, tokenize(table.name))
-                if worth and spoken_of and (groups := list(_parted(rows, at, limit))):
-                    ranked.append((worth + shared + limit.fits - 0.5 * place, -order, groups))
+    for place, table in enumerate(likely[:_TABLES] if limits else ()):
+        rows = [row for row in every.rows if row.table is table]
+        named = _shared(asked, tokenize(table.name))
+        for at in measures(table):
+            name = table.own[at].name
+            shared = _shared(asked, tokenize(name))
+            values = [(float(row.cells[at]), row) for row in rows if row.cells[at]]
+            for order, limit in enumerate(limits):
+                worth = _fits(name, limit) if limit.own or shared or named else 0.0
+                if worth and (groups := list(_parted(spoken(name), values, limit))):
+                    ranked.append((worth + shared + limit.fits - _LATER * place, -order, groups))
     ranked.sort(key=lambda one: one[:2], reverse=True)
     return [group for _, _, groups in ranked[:LIMITS] for group in groups]
 
@@ -164,13 +164,12 @@ def _fits(column: str, limit: _Limit) -> float:
     return 1.0 * same + _shared(limit.words, tokenize(" ".join(words)))
 
 
-def _parted(rows: Sequence[Row], at: int, limit: _Limit) -> Iterator[Group]:
+def _parted(name: str, values: Sequence[tuple[float, Row]], limit: _Limit) -> Iterator[Group]:
     """The rows on the sides that may be meant, where some are on the other."""
-    values = [(float(row.cells[at]), row) for row in rows if row.cells[at]]
     for way in limit.ways:
         held = [row for value, row in values if _holds(value, way, limit.value)]
         if 0 < len(held) < len(values):
-            yield Group(held, f"{spoken(rows[0].table.own[at].name)} is {_SAID[way]} {limit.value:g}", 1.0)
+            yield Group(held, f"{name} is {_SAID[way]} {limit.value:g}", 1.0)
 
 
 _SAID = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}

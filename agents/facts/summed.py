@@ -16,6 +16,7 @@ from pointwork.agents.facts.groups import Group, meeting, named_groups, once
 from pointwork.agents.facts.rows import Row, Rows
 from pointwork.agents.facts.topmost import Meant, asked_end, extreme_of, meant_first, measures
 from pointwork.agents.parsing.telling import spoken
+from pointwork.agents.readings import lexicon
 from pointwork.text import tokenize
 from pointwork.tools.catalog import TableInfo
 
@@ -23,13 +24,7 @@ GROUPS, COLUMNS, MEETING = 2, 2, 2
 """Lines about things and months that are named, beside that of the table as a whole; columns of numbers in each;
 lines about rows that are of two or three of them at once."""
 
-# "unit_price", "price_each", "hourly_rate", but not "price_total"; "quantity", "pieces", "on_hand"
-_EACH = re.compile(r"(?:^|[_ ])(?:price|cost|rate|wage|each)(?!.*(?:total|sum))", re.IGNORECASE)
-_MANY = re.compile(
-    r"(?:^|[_ ])(?:quantity|qty|pieces|pcs|units|count|copies|hours|nights|days|on_hand|in_stock|sold|ordered|"
-    r"litres|kg)(?:[_ ]|$)",
-    re.IGNORECASE,
-)
+_WHOLE = lexicon.stems("total sum")  # no price of one
 _SUMS = re.compile(r"\d+ rows; ")
 _COLUMN = re.compile(r"(?P<name>[^;]+?) (?=(?:total|first) \S+(?:, |; |$))")
 
@@ -86,9 +81,9 @@ def _foremost(task: str, asked: "_Asked", every: Rows, likely: Sequence[TableInf
 
 def _paid(table: TableInfo) -> tuple[int, int] | None:
     """Of a table of what is paid for by the piece the columns of the price and the quantity, where each is one."""
-    measured = measures(table)
-    each = [at for at in measured if _EACH.search(table.own[at].name)]
-    many = [at for at in measured if at not in each and _MANY.search(table.own[at].name)]
+    named = {at: set(tokenize(table.own[at].name)) for at in measures(table)}
+    each = [at for at, stems in named.items() if stems & lexicon.PRICES and not stems & _WHOLE]
+    many = [at for at, stems in named.items() if at not in each and stems & lexicon.QUANTITIES]
     return (each[0], many[0]) if len(each) == len(many) == 1 else None
 
 

@@ -250,6 +250,11 @@ OR_MORE = re.compile(
     r"(?P<way>more|over|above|longer|higher|older|larger|heavier|less|fewer|under|below|shorter|lower|younger|smaller|lighter)\b",
     re.I,
 )
+# "too cold", "shorter than", "early enough": below what is compared with
+LESS = (
+    r"(?:less|fewer|few|little|under|below|shorter|short|lower|low|colder|cold|cooler|cool|smaller|small|lighter|light|"
+    r"cheaper|cheap|earlier|early|slower|slow|younger|young|weaker|weak|thinner|thin|narrower|narrow|shallower|shallow)"
+)
 TIMES = re.compile(r"\b(?:times|multiplied\s+by|x)\b|×|\*", re.I)
 BELOW = re.compile(
     r"less|fewer|lower|smaller|shorter|lighter|younger|cheaper|colder|under|below|earlier|before", re.I

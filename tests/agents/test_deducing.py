@@ -1,13 +1,10 @@
 """Word problems by deduction, and both readings of them together."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork.agents.parsing.problems import Deduced, deduced, numbers
-from pointwork.agents.readings import Reading
 from pointwork.agents.reckoning import LEAST, computed, value_of
 
 
@@ -44,26 +41,6 @@ def test_what_has_no_numbers_is_no_problem() -> None:
 def test_a_numeral_of_400_digits_is_no_quantity() -> None:
     assert deduced(f"{'9' * 400} apples") is None
     assert computed(f"{'9' * 400} apples and 3 more, how many?") is None
-
-
-def test_the_pairs_are_taken_where_they_are_much_surer(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, steps = Reading("calculate", {"expression": "2 + 2"}, 0.5), Deduced("9 - 1", 8.0, 0.3)
-
-    def by_pairs(_: str, *, least: float) -> Reading:
-        return pairs
-
-    def by_steps(_: str) -> Deduced:
-        return steps
-
-    monkeypatch.setattr("pointwork.agents.readings.problems.solved", by_pairs)
-    monkeypatch.setattr("pointwork.agents.reckoning.deduced", by_steps)
-    assert computed("") == Reading("calculate", {"expression": "9 - 1"}, 0.3)
-    pairs = replace(pairs, score=0.61)
-    assert computed("") == pairs
-    pairs, steps = replace(pairs, score=0.5), replace(steps, value=4.0)
-    assert computed("") == Reading("calculate", {"expression": "9 - 1"}, 1 - 0.7 * 0.5)  # both come to the same
-    pairs, steps = replace(pairs, score=0.1), replace(steps, chance=0.19, value=8.0)
-    assert computed("") is None
 
 
 def test_a_price_that_is_not_said_is_not_computed() -> None:

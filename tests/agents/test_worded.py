@@ -1,0 +1,95 @@
+"""What the calculator reads of a word problem is an expression, and three readings are weighed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointwork.agents import reckoning
+from pointwork.agents.parsing import worded
+from pointwork.agents.parsing.amounts import NUMBER, TIME, Amount
+from pointwork.agents.parsing.calculating import Calculation, Reading, Step
+from pointwork.agents.parsing.operations import SUMS, applied
+from pointwork.agents.parsing.problems import Deduced
+from pointwork.agents.readings import Reading as Read
+from pointwork.tools import expressions
+from pointwork.tools.units import Measure
+
+FIVE, SIX = (Amount(value, NUMBER, f"{value:g}", 0, 1) for value in (5.0, 6.0))
+
+
+def made(*steps: Step, value: float = 0.0, kind: int = NUMBER, chance: float = 0.5) -> Calculation:
+    return Calculation(chance, value, kind, steps)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(SUMS), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+)
+def test_an_expression_comes_to_what_its_steps_do(drawn: list[tuple[str, int, int]]) -> None:
+    values, steps = [5.0, 6.0, 100.0], list[Step]()
+    for operation, a, b in drawn:
+        i, j = min(a, len(values) - 1), min(b, len(values) - 1)
+        sides = [(FIVE, SIX, 100.0)[at] if at < 3 else at - 3 for at in (i, j)]
+        values.append(applied(operation, values[i], values[j]))
+        if not abs(values[-1]) < 1e12 or values[-1] == 0 or values[-1] != values[-1]:
+            return
+        steps.append(Step(sides[0], sides[1], operation))
+    found = expressions.evaluate(worded.expression_of(made(*steps))).value
+    assert not isinstance(found, Measure)
+    assert float(found) == pytest.approx(values[-1])
+
+
+def test_thousands_and_constants_are_written_plainly() -> None:
+    much = Amount(1475.0, NUMBER, "1,475", 0, 5)
+    steps = (Step(FIVE, 7.0, "*"), Step(much, 0, "/"))
+    assert worded.expression_of(made(*steps)) == "1475 / (5 * 7)"
+
+
+def test_only_what_is_calculated_with_numbers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = made(Step(FIVE, FIVE, "copy"), value=5, chance=0.4)
+    timed = made(Step(FIVE, SIX, "minutes"), value=5, kind=TIME, chance=0.3)
+    summed = made(Step(FIVE, SIX, "+"), value=11, chance=0.2)
+    found = [copied, timed, summed]
+    monkeypatch.setattr(worded, "calculations", lambda *_, **__: Reading(0.5, tuple(found)))
+    assert worded.worked("5 and 6") == Deduced("5 + 6", 11, 0.1)
+    found.pop()
+    assert worded.worked("5 and 6") is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "sums", "pairs", "best", "score"),
+    [
+        (("6 * 7", 0.5), ("7 * 6", 0.4), ("6 + 7", 0.9), "6 * 7", 0.7),  # both err together less often
+        (("6 * 7", 0.3), ("7 - 6", 0.1), ("6 + 7", 0.9), "6 + 7", 0.45),  # the pairs count half
+        (None, ("7 * 6", 0.4), ("6 * 7", 0.4), "7 * 6", 1 - 0.6 * 0.8),
+        (("6 * 7", 0.1), None, None, None, 0),
+        (None, None, None, None, 0),
+    ],
+)
+def test_that_is_taken_which_is_wrong_least_likely(
+    monkeypatch: pytest.MonkeyPatch,
+    steps: tuple[str, float] | None,
+    sums: tuple[str, float] | None,
+    pairs: tuple[str, float] | None,
+    best: str | None,
+    score: float,
+) -> None:
+    text = "Six boxes hold 7 pears each. How many pears?"
+    monkeypatch.setattr(reckoning, "deduced", lambda _: steps and Deduced(steps[0], 0, steps[1]))
+    monkeypatch.setattr(reckoning, "worked", lambda _: sums and Deduced(sums[0], 0, sums[1]))
+    read = pairs and Read("calculate", {"expression": pairs[0]}, pairs[1])
+    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: read)
+    found = reckoning.computed(text)
+    if best is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.arguments == {"expression": best}
+        assert found.score == pytest.approx(score)
+
+
+def test_a_price_that_the_text_lacks_is_not_deduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("deduced", "worked"):
+        monkeypatch.setattr(reckoning, name, lambda _: Deduced("3 * 2", 6, 0.9))
+    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: None)
+    assert reckoning.computed("How many euros are 3 crossings for 2 adults?") is None
+    assert reckoning.computed("3 boxes hold 2 pears each. How many pears?") is not None
