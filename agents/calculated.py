@@ -15,7 +15,7 @@ from pointwork.agents.facts.summed import called
 from pointwork.agents.measuring import measures_fit
 from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
-from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, applied, kind_of
+from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, WRITTEN, applied, kind_of
 from pointwork.agents.plan import REFERENCE, Found, Subtask
 from pointwork.agents.splitter import answer_type_of, without_shape
 
@@ -23,10 +23,7 @@ MOST = 3
 """Calculations that are made plans of at most, the likeliest."""
 
 _SIGNS = {
-    "pct": "{0} / 100 * {1}",
-    "pless": "{0} * (100 - {1}) / 100",
-    "pmore": "{0} * (100 + {1}) / 100",
-    "share": "{0} / {1} * 100",
+    **WRITTEN,
     ">": "is {0} more than {1}",
     "<": "is {0} less than {1}",
     ">=": "is {0} at least {1}",

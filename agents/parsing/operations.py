@@ -22,6 +22,13 @@ OPERATIONS = (*SUMS, *COMPARED, *SHIFTS, *APART, *CLOCK, *LASTS, COPY)
 """What joins two values; ``r`` takes them the other way round, ``pct`` is so many per cent of, ``pless`` and
 ``pmore`` that much less and more, ``share`` the one as a percentage of the other; ``copy`` takes one as it is."""
 
+WRITTEN = {
+    "pct": "{0} / 100 * {1}",
+    "pless": "{0} * (100 - {1}) / 100",
+    "pmore": "{0} * (100 + {1}) / 100",
+    "share": "{0} / {1} * 100",
+}
+"""How the calculator is told what is no sign of arithmetic."""
 
 _YEAR = 1900
 _LARGEST = 1e12

@@ -2,15 +2,8 @@
 
 from pointwork.agents.parsing.amounts import NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
-from pointwork.agents.parsing.operations import SUMS
+from pointwork.agents.parsing.operations import SUMS, WRITTEN
 from pointwork.agents.parsing.problems import Deduced
-
-_FORMS = {
-    "pct": "{0} / 100 * {1}",
-    "pless": "{0} * (100 - {1}) / 100",
-    "pmore": "{0} * (100 + {1}) / 100",
-    "share": "{0} / {1} * 100",
-}
 
 
 def worked(text: str) -> Deduced | None:
@@ -36,7 +29,7 @@ def expression_of(found: Calculation) -> str:
         operation = step.operation
         if operation[0] == "r":
             first, second, operation = second, first, operation[1:]
-        made.append(_FORMS.get(operation, f"{{0}} {operation} {{1}}").format(first, second))
+        made.append(WRITTEN.get(operation, f"{{0}} {operation} {{1}}").format(first, second))
     return made[-1]
 
 
