@@ -27,6 +27,9 @@ Operation = Literal[
     "iso_week",
     "day_of_year",
     "days_in_month",
+    "count_days",
+    "weekday_after",
+    "weekday_before",
     "leap_year",
     "earlier",
     "later",
@@ -56,14 +59,17 @@ def date_math(
     operation: Annotated[Operation, BeforeValidator(_known_operation)], date: str, other: str = ""
 ) -> ToolResult:
     """Compute with dates and times: the difference of two dates, an age, a date or time plus or minus a period, the
-    weekday, the nth weekday of a month, the ISO week, the day of the year, the days in a month, leap years, the
-    earlier of two.
+    weekday, the nth weekday of a month, the Thursday after a date, how many Mondays or working days a month has,
+    the ISO week, the day of the year, the days in a month, leap years, the earlier of two.
 
     Args:
         operation: what to compute; in_month is a day of a month such as its last Friday
-        date: a date such as 2025-04-03 or 3 April 2025, a time such as 14:50, or both; for in_month a month
+        date: a date such as 2025-04-03 or 3 April 2025, a time such as 14:50, or both; for in_month a month; for
+            count_days a month, a year or the first day
         other: for difference, age and comparisons the second date, with "in weeks" or "in months" behind it if
-            wanted; for add and subtract a period such as 3 weeks or 3h 25min; for in_month such as third Monday
+            wanted; for add and subtract a period such as 3 weeks or 3h 25min; for in_month such as third Monday;
+            for weekday_after and weekday_before such as Thursday; for count_days such as Mondays, working days or
+            weekend days, with "until" and the last day behind it if wanted
 
     Raises:
         ToolError: a date or period that can not be read, or a part that is missing.
@@ -132,7 +138,10 @@ def _difference_in(unit: str, date: str, other: str) -> tuple[JSON, str]:
 
 
 def _inclusive(date: str, other: str) -> tuple[JSON, str]:
-    """Days from the first to the last, both counted."""
+    """From the first day to the last, both counted."""
+    if unit := _IN_UNIT.search(other):
+        _, last = _two(date, other[: unit.start()])
+        return _difference_in(unit[1].lower(), date, (last.at + timedelta(days=1)).date().isoformat())
     given, text = _difference(date, other)
     days = int(given.get("days", 0))
     days += 1 if days >= 0 else -1
@@ -153,6 +162,32 @@ def _in_month(date: str, other: str) -> tuple[JSON, str]:
         "result": found.isoformat(),
         "weekday": f"{found:%A}",
     }, f"{other} of {moment.at:%B %Y} = {found} ({found:%A})"
+
+
+def _count_days(date: str, other: str) -> tuple[JSON, str]:
+    """How many days of a kind a month, a year or the days up to another have."""
+    which, _, last = other.partition(" until ")
+    if last:
+        first, end = (dates.parse_moment(text).at.date() for text in (date, last))
+    else:
+        first, end = dates.date_span(date)
+        end -= timedelta(days=1)
+    if end < first:
+        raise ToolError(f"{end} is before {first}")
+    count = dates.days_of(first, end, which)
+    return {"count": count}, f"{which.strip()} from {first} to {end}, both counted: {count}"
+
+
+def _weekday_beside(step: int) -> Callable[[str, str], tuple[JSON, str]]:
+    def find(date: str, other: str) -> tuple[JSON, str]:
+        moment = dates.parse_moment(date)
+        if not moment.has_date:
+            raise ToolError(f"{date.strip()!r} is a time of day: write a date")
+        found = dates.weekday_beside(moment.at.date(), other, step)
+        side = "after" if step > 0 else "before"
+        return {"result": found.isoformat()}, f"the {other.strip().capitalize()} {side} {moment.text()} is {found}"
+
+    return find
 
 
 def _date_difference(first: Moment, second: Moment, seconds: int, lead: str, notes: list[str]) -> tuple[JSON, str]:
@@ -281,6 +316,9 @@ _DATE_OPERATIONS: dict[Operation, Callable[[str, str], tuple[JSON, str]]] = {
     "difference_inclusive": _inclusive,
     "age": _age,
     "in_month": _in_month,
+    "count_days": _count_days,
+    "weekday_after": _weekday_beside(1),
+    "weekday_before": _weekday_beside(-1),
     "add": _moved(1),
     "subtract": _moved(-1),
     "weekday": _of_date(lambda m: ("weekday", f"{m.at:%A}", f"{m.text()} is a {m.at:%A}"), need_day=True),

@@ -301,6 +301,37 @@ def nth_in_month(month: date, which: str) -> date:
     return days[nth - 1 if nth > 0 else -1]
 
 
+def days_of(first: date, last: date, which: str) -> int:
+    """How many ``Mondays``, ``working days`` or ``weekend days`` lie from the first date to the last, both counted.
+
+    Raises:
+        ToolError: it is no such kind of day.
+    """
+    kind = re.sub(r"[\s-]+", " ", which.strip().lower()).removesuffix("s")
+    if kind in _WEEKDAYS:
+        at = _WEEKDAYS.index(kind)
+        return ((last - first).days - (at - first.weekday()) % 7) // 7 + 1
+    working = business_days(first, last + timedelta(days=1))
+    if kind in ("working day", "business day", "weekday"):
+        return working
+    if kind == "weekend day":
+        return (last - first).days + 1 - working
+    raise ToolError(f"{which!r} is no kind of day: write such as 'Mondays', 'working days' or 'weekend days'")
+
+
+def weekday_beside(day: date, name: str, step: int) -> date:
+    """The first Thursday, say, after a day (``step`` 1), or the last before it (-1).
+
+    Raises:
+        ToolError: there is no such weekday.
+    """
+    name = name.strip().lower()
+    if name not in _WEEKDAYS:
+        raise ToolError(f"{name!r} is no weekday: write such as 'Thursday'")
+    apart = (_WEEKDAYS.index(name) - day.weekday()) * step % 7 or 7
+    return day + timedelta(days=step * apart)
+
+
 def calendar_difference(first: datetime, second: datetime) -> tuple[int, int, int]:
     """Whole years, months and days between two dates, all of one sign."""
     delta = relativedelta(second, first)

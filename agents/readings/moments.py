@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from pointwork.agents.readings import Reading, lexicon
+from pointwork.agents.readings import Reading, calendars, lexicon
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
 from pointwork.tools import dates, units
@@ -57,7 +57,8 @@ _NTH = re.compile(
     re.I,
 )
 _BETWEEN = re.compile(
-    r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are)\b",
+    r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are|pass\w*)\b|"
+    r"\bnumber\s+of\b|\bnights\b",
     re.I | re.S,
 )
 # Of who came, or how many boats were sold, between two dates, these are no more than a condition.
@@ -71,7 +72,8 @@ BOTH = re.compile(
     r"first\s+and\s+(?:the\s+)?last)\b",
     re.I,
 )
-_OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b", re.I)
+_OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:birthday|anniversary)\b", re.I)
+_MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
 _QUANTITY = re.compile(
     r"(?P<n>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
@@ -90,6 +92,9 @@ class _Found:
 
 def readings(text: str) -> list[Reading]:
     """What a question means as one calculation with dates, times or units, best first."""
+    text = calendars.plainly(text)
+    if (asked := calendars.asked(text)) is not None:
+        return [asked]
     gap = _GAP.match(text)
     found = _found(_DOTTED.sub(r"\1:\2", gap["inside"] if gap else text))
     reading = _dated(text, found) or _of_month(text, found) or conversion(text)
@@ -111,7 +116,8 @@ def _found(text: str) -> _Found:
     if len(days) == len(times) == 1 and 0 <= clocks[0].start() - spans[0][1] <= 4:  # a day with its time
         days, times = [f"{days[0]} {times[0]}"], []
     rest = _TIME.sub(" ", rest)
-    return _Found(days, times, periods(rest), _PERIOD.sub(" ", rest))
+    # "payable within 30 days: which is the date thirty days after?" are 30 days
+    return _Found(days, times, list(dict.fromkeys(periods(rest))), _PERIOD.sub(" ", rest))
 
 
 def periods(text: str) -> list[str]:
@@ -126,7 +132,9 @@ def _time(match: re.Match[str], text: str) -> str:
     part = re.sub(r"^a\s+", "", match["part"].lower())
     named = {"quarter": 15, "half": 30, "twenty-five": 25, **_WORDS}
     minutes = named[part] if part in named else int(part)
-    if _AFTERNOON.search(text) and hour < 12:
+    behind = re.split(r"[,.;]|\band\b", text[match.end() :])[0]
+    half = behind if _AFTERNOON.search(behind) or _MORNING.search(behind) else text  # "ten to two in the afternoon"
+    if _AFTERNOON.search(half) and not _MORNING.search(behind) and hour < 12:
         hour += 12
     total = hour * 60 + (minutes if match["side"].lower() == "past" else -minutes)
     return f"{total // 60 % 24}:{total % 60:02}"
@@ -170,7 +178,8 @@ def _dated(text: str, found: _Found) -> Reading | None:
         operation = "difference_inclusive" if BOTH.search(text) and found.days else "difference"
         unit = _asked_period(text)
         first, second = _in_order(moments) if found.days else (moments[0], moments[1])
-        other = f"{second} in {unit}" if unit and operation == "difference" and not BOTH.search(text) else second
+        counts = unit in ("months", "years") if BOTH.search(text) else bool(unit)
+        other = f"{second} in {unit}" if counts else second
         return _call(operation, first, other, score=score)
     if len(moments) == 2 and not found.periods and found.rest.strip(" .?") in ("-", "\u2212", "\u2013"):
         backwards = not found.days and not _GAP.match(text)  # at night the later hour can be the smaller one
@@ -340,10 +349,11 @@ def conversion(text: str) -> Reading | None:
         return None
     name, unit = asked
     fitting = [q for q in quantities(text) if compatible(q[3], unit)]
-    fitting = [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
+    joined = len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() in ("", "and", ",")
+    fitting = fitting if joined else [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
     if not fitting or len(fitting) > 2:
         return None
-    if len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() not in ("", "and", ","):
+    if len(fitting) == 2 and not joined:
         return None
     written = " + ".join(q[2] for q in fitting)
     others = re.findall(r"\d+(?:\.\d+)?", re.sub("|".join(re.escape(q[2].split()[0]) for q in fitting), " ", text))

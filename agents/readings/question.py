@@ -29,7 +29,7 @@ _DAYS_OF_MONTH = re.compile(
     rf"(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b",
     re.I,
 )
-_ORDINALS = re.findall(
+ORDINALS = re.findall(
     r"\S+",
     """
     first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
@@ -37,9 +37,13 @@ _ORDINALS = re.findall(
     twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first
     """,
 )
-_SPELT = "|".join(sorted(_ORDINALS, key=len, reverse=True))
+_SPELT = "|".join(sorted(ORDINALS, key=len, reverse=True))
 _DATES = [
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})(?:-(?P<day>\d{2}))?\b"),
+    # 28.01.2025, and 28/01/2025 or 1/28/2025, where it is clear which is the day
+    re.compile(r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<number>0?[1-9]|1[0-2])\.(?P<year>\d{4})(?!\.?\d)"),
+    re.compile(r"(?<![\d/])(?P<day>1[3-9]|2\d|3[01])/(?P<number>0?[1-9]|1[0-2])/(?P<year>\d{4})(?![\d/])"),
+    re.compile(r"(?<![\d/])(?P<number>0?[1-9]|1[0-2])/(?P<day>1[3-9]|2\d|3[01])/(?P<year>\d{4})(?![\d/])"),
     re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}(?:,?\s+(?P<year>\d{{4}}))?\b", re.I),
     re.compile(
         rf"\b{_MONTH}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s+(?P<year>\d{{4}}))?\b", re.I
@@ -177,7 +181,7 @@ class Question:
                 parts = match.groupdict()
                 month = _MONTHS[parts["month"].lower()] if parts.get("month") else int(parts.get("number") or 0)
                 written = (parts.get("day") or "0").lower()
-                day = int(written) if written.isdigit() else _ORDINALS.index(written) + 1
+                day = int(written) if written.isdigit() else ORDINALS.index(written) + 1
                 if month > 12 or day > 31:
                     continue
                 found.append(DateMention(int(parts.get("year") or 0), month, day, match.start(), match.end()))
