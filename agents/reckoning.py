@@ -8,6 +8,7 @@ from pointwork.agents.parsing.worded import worked
 from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.listed import listed
 from pointwork.agents.readings.problem_text import Problem
+from pointwork.agents.splitter import answer_type_of
 from pointwork.tools import expressions
 from pointwork.tools.units import Measure
 
@@ -33,6 +34,8 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
+    if answer_type_of(text) == "yes-no":
+        return _compared(text)
     wrong: list[tuple[Reading, float, float]] = []  # one of those that come to the same, its value, that all err
     for reading, worth in _readings(text):
         value, doubt = value_of(reading), 1 - worth * reading.score
@@ -45,6 +48,14 @@ def computed(text: str) -> Reading | None:
     if best is None or (score := 1 - best[2]) < LEAST:
         return None
     return Reading("calculate", best[0].arguments, score)
+
+
+def _compared(text: str) -> Reading | None:
+    """Whether something is more or less: only the calculator compares."""
+    found = worked(in_one_form(text), yes_no=True)
+    if found is None or found.chance < LEAST:
+        return None
+    return Reading("calculate", {"expression": found.expression}, found.chance)
 
 
 def _readings(text: str) -> Iterator[tuple[Reading, float]]:

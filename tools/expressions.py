@@ -209,6 +209,8 @@ class _Parser:
         term = self.power()
         if not negative:
             return term
+        if isinstance(term.value, units.Measure):  # 80 degrees below zero: no product, which °C would not have
+            return _Term(units.Measure(-term.value.magnitude, term.value.unit), term.percent)
         return _Term(self.compute("*", Fraction(-1), term.value), term.percent)
 
     def power(self) -> _Term:

@@ -1,24 +1,28 @@
 """A word problem that the calculator's network reads: no lines around it, and its sum as an expression."""
 
-from pointwork.agents.parsing.amounts import NUMBER, Amount
+from pointwork.agents.parsing.amounts import NUMBER, TRUTH, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
-from pointwork.agents.parsing.operations import SUMS, WRITTEN
+from pointwork.agents.parsing.operations import COMPARED, SUMS, WRITTEN
 from pointwork.agents.parsing.problems import Deduced
 
 
-def worked(text: str) -> Deduced | None:
+def worked(text: str, *, yes_no: bool = False) -> Deduced | None:
     """What a word problem computes; None: nothing is calculated with its numbers.
 
     Args:
         text: dates, times, numbers and shares in one form (``facts.figures``).
+        yes_no: whether something is more or less, instead of how much it is.
     """
-    read = calculations(text, (), yes_no=False)
+    read = calculations(text, (), yes_no=yes_no)
     best = next((one for one in read.calculations if _sums(one)), None)
     return best and Deduced(expression_of(best), best.value, read.answered * best.chance)
 
 
 def _sums(found: Calculation) -> bool:
-    return found.kind == NUMBER and all(step.operation in SUMS for step in found.steps)
+    *before, last = found.steps
+    compared = found.kind == TRUTH and last.operation in COMPARED
+    numbers = all(side.kind == NUMBER for side in (last.first, last.second) if isinstance(side, Amount))
+    return numbers and (compared or last.operation in SUMS) and all(one.operation in SUMS for one in before)
 
 
 def expression_of(found: Calculation) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pointwork.agents.readings import Reading, calendars, lexicon
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
+from pointwork.numerals import in_figures
 from pointwork.tools import dates, units
 
 _NUMBER = (
@@ -76,7 +77,7 @@ _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
 _QUANTITY = re.compile(
-    r"(?P<n>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
+    r"(?P<n>(?<![\d/])\d+/\d+|-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
 )
 
 
@@ -339,8 +340,24 @@ def stated_factor(text: str) -> tuple[str, object, object, str] | None:
     return None
 
 
+_OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
+_PART_OF = re.compile(rf"\b({'|'.join(_OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
+_FEET_INCHES = re.compile(r"(?P<feet>\d\s*(?:ft|feet|foot)\s*\d+(?:\.\d+)?)\s*in\b", re.I)
+_DECIMALS = re.compile(
+    r"[\s,]*\(?\b(?:rounded\s+)?(?:to\s+|with\s+)?\d+\s+(?:decimals?|digits)(?:\s+places?)?\b\)?", re.I
+)
+_PRESSURE = re.compile(r"(?<=\d)\s*bar\b(?!\s+of\b)", re.I)  # one bar of chocolate is none
+
+
+def _measured(text: str) -> str:
+    """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
+    text = _PRESSURE.sub(" bars", _FEET_INCHES.sub(r"\g<feet> inches", text))
+    return _DECIMALS.sub("", in_figures(_PART_OF.sub(lambda part: f"{_OF_ONE[part[1].lower()]} ", text)))
+
+
 def conversion(text: str) -> Reading | None:
     """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
+    text = _measured(text)
     factor = stated_factor(text)
     if factor is not None:
         return by_factor(*factor)

@@ -3,12 +3,19 @@
 import re
 
 from pointwork.agents.readings.expressions import expression_of, without_things
+from pointwork.agents.readings.moments import quantities
 from pointwork.errors import ToolError
 from pointwork.tools import dates
 from pointwork.tools.expressions import MAX_CHARACTERS
 
-_MORE = r"more|greater|larger|bigger|higher|longer|later|older"
-_LESS = r"less|smaller|lower|fewer|shorter|earlier"
+_MORE = (
+    r"more|greater|larger|bigger|higher|longer|later|older|heavier|warmer|hotter|faster|taller|deeper|wider|dearer|"
+    r"thicker|stronger|farther|further"
+)
+_LESS = (
+    r"less|smaller|lower|fewer|shorter|earlier|lighter|colder|cooler|slower|younger|cheaper|narrower|thinner|nearer|"
+    r"closer|weaker"
+)
 _TO_BE = r"^\W*(?:is|are|was|were|do(?:es)?)\s+(?P<a>.+?)\s+"
 # "over" may be a division too, so what is no such word comes first.
 _COMPARED = (
@@ -26,6 +33,11 @@ _CHOSEN = re.compile(
     r"\s+(?:and|or)\s+(?P<b>.+?)\W*$",
     re.IGNORECASE,
 )
+# "..., yes or no?", "(day first)"
+_YES_OR_NO = re.compile(
+    r"[\s,.;:?!]*\(?(?:please\s+)?(?:answer(?:\s+with)?\s+)?yes\s*(?:or|/)\s*no\b\W*$", re.IGNORECASE
+)
+_ASIDE = re.compile(r"\s*\([^()=\d]*\)")
 _BARE = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]+)?")
 _SIGNED = re.compile(
     r"^\W*(?:is\s+)?(?P<a>[^<>=]+?)\s*(?P<sign><=|>=|<|>)\s*(?P<b>[^<>=]+?)[?.\s]*$", re.IGNORECASE
@@ -38,7 +50,10 @@ def _side(text: str) -> str:
     if expression := expression_of(text):
         return expression
     bare = without_things(re.sub(r"^[$€£]\s*|\s*[$€£]$", "", text))
-    return bare if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", bare) else ""
+    if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", bare):
+        return bare
+    measured = quantities(text)  # "a 9 ft plank", "12 oz of butter"
+    return measured[0][2] if len(measured) == 1 and len(re.findall(r"\d[\d,.]*", text)) == 1 else ""
 
 
 def _moment(text: str) -> bool:
@@ -64,6 +79,7 @@ def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     """
     if len(text) > MAX_CHARACTERS:
         return None
+    text = _ASIDE.sub("", _YES_OR_NO.sub("", text))
     if signed := _SIGNED.match(text):
         text = f"is {signed['a']} {_SAID[signed['sign']]} {signed['b']}"
     for pattern in _COMPARED:
