@@ -58,9 +58,9 @@ def _known_operation(value: object) -> object:
 def date_math(
     operation: Annotated[Operation, BeforeValidator(_known_operation)], date: str, other: str = ""
 ) -> ToolResult:
-    """Compute with dates and times: the difference of two dates, an age, a date or time plus or minus a period, the
-    weekday, the nth weekday of a month, the Thursday after a date, how many Mondays or working days a month has,
-    the ISO week, the day of the year, the days in a month, leap years, the earlier of two.
+    """Compute with dates and times: differences, ages, a date or time plus or minus a period, weekdays, the
+    Thursday after a date, the nth weekday of a month, how many Mondays or working days it has, ISO weeks, leap
+    years, the earlier of two.
 
     Args:
         operation: what to compute; in_month is a day of a month such as its last Friday
@@ -231,7 +231,10 @@ def _moved(sign: int) -> Callable[[str, str], tuple[JSON, str]]:
     def move(date: str, other: str) -> tuple[JSON, str]:
         if not other.strip():
             raise ToolError("other is missing: the period to move by, such as 3 weeks or 3h 25min")
-        moment, period = dates.parse_moment(date), dates.parse_period(other)
+        period = dates.parse_period(other)
+        if (weekday := dates.weekday_shifted(date, period if sign > 0 else -period)) is not None:
+            return {"result": weekday}, f"{date.strip()} {'+' if sign > 0 else '-'} {other.strip()} is a {weekday}"
+        moment = dates.parse_moment(date)
         result = dates.shift(moment, period if sign > 0 else -period)
         notes = [moment.note]
         over = (result.at.date() - moment.at.date()).days

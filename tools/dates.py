@@ -332,6 +332,20 @@ def weekday_beside(day: date, name: str, step: int) -> date:
     return day + timedelta(days=step * apart)
 
 
+def weekday_shifted(name: str, period: Period) -> str | None:
+    """The weekday so many days after one, as no date is known; None: it is no weekday's name.
+
+    Raises:
+        ToolError: months or business days can not be counted from a weekday.
+    """
+    low = name.strip().lower()
+    if low not in _WEEKDAYS:
+        return None
+    if period.months or period.business_days or period.seconds:
+        raise ToolError(f"from a {low.capitalize()} only days and weeks can be counted")
+    return _WEEKDAYS[(_WEEKDAYS.index(low) + period.days) % 7].capitalize()
+
+
 def calendar_difference(first: datetime, second: datetime) -> tuple[int, int, int]:
     """Whole years, months and days between two dates, all of one sign."""
     delta = relativedelta(second, first)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pointwork.agents.parsing.amounts import TIMES, minutes_of
 from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question
+from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS
 
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -32,9 +33,32 @@ _SINCE = re.compile(
     r"\b(?:start(?:ed)?|join(?:ed)?|founded|begin|began|born|opened?|married|move in)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_ASKS_BIRTH = re.compile(r"\b(?:when|year|date)\b[^.?]*\b(?:was|were|is)\b[^.?]*\bborn\b", re.IGNORECASE)
 _WHEN = re.compile(r"\b(?:when|dates?|(?:which|what|week)\s*day)\b", re.IGNORECASE)
 
-_EVERY = re.compile(rf"\bevery\s+(?P<n>{_NUMBER})\s+min(?:ute)?s?\b", re.IGNORECASE)
+_NTH_DAY = re.compile(
+    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{_DAY}|working day|day)\s+(?:of|in)\s+",
+    re.IGNORECASE,
+)
+_OF_YEAR = re.compile(rf"\b(?P<nth>{_NTH})\s+day\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b", re.IGNORECASE)
+_RIGHT = re.compile(
+    r"\b(?:date|day)\s+(?:comes?\s+|is\s+)?(?:right|immediately|directly|just)\s+(?P<side>before|after)\b",
+    re.IGNORECASE,
+)
+_THAT = re.compile(rf"\b(?P<day>{_DAY})\s+(?P<side>before|after)\s+(?:that|it|then|this)\b", re.IGNORECASE)
+_A_DAY = re.compile(rf"\b{_DAY}\b", re.IGNORECASE)
+_ASKS_DAY = re.compile(r"\b(?:what|which)\s+(?:week\s?day|day(?:\s+of\s+the\s+week)?)\b", re.IGNORECASE)
+_LATER = re.compile(
+    rf"\b(?P<n>\d+|{_NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before)\b",
+    re.IGNORECASE,
+)
+_YEAR_ASKED = re.compile(r"\b(?:what|which)\s+year\b", re.IGNORECASE)
+_DAYS_OLD = re.compile(r"\b(?P<n>\d[\d,]*)\s+(?P<unit>days|weeks|months)\s+old\b", re.IGNORECASE)
+
+_EVERY = re.compile(rf"\bevery\s+(?P<n>{_NUMBER})\s+(?P<unit>min(?:ute)?s?|hours?)\b", re.IGNORECASE)
+_WITH_GAPS = re.compile(
+    rf"\b(?P<n>{_NUMBER})\s+minutes\b[^.]*?\b(?P<gap>{_NUMBER})\s+minutes\s+(?:in\s+)?between\b", re.IGNORECASE
+)
 _WHICH = re.compile(rf"\bthe\s+(?P<nth>{_NTH})\b", re.IGNORECASE)
 _FIRST_AFTER = re.compile(r"\b(?:first|next)\b[^.?]*\bafter\s+(?P<time>\d{1,2}:\d\d)", re.IGNORECASE)
 _PAUSE = re.compile(rf"\b(?P<n>{_NUMBER})[\s-]*(?P<unit>min(?:ute)?s?|h(?:ou)?rs?|h)\b", re.IGNORECASE)
@@ -57,6 +81,12 @@ _MINUTES_LEFT_OUT = re.compile(
 )
 
 
+_LARGE = re.compile(
+    r"\b(?:[a-z]+[ -]){1,4}(?=(?:days?|weeks?|months?|years?|hours?|minutes?)\b)(?<=hundred |housand )",
+    re.IGNORECASE,
+)
+
+
 def plainly(text: str) -> str:
     """A text with the days that have a name as dates, and "one hour fifty" with its unit."""
     named = _NAMED_DAY.sub(
@@ -65,14 +95,22 @@ def plainly(text: str) -> str:
         ),
         text,
     )
-    return _MINUTES_LEFT_OUT.sub(r"\g<hours> hours \g<minutes> minutes", named)
+    named = _MINUTES_LEFT_OUT.sub(r"\g<hours> hours \g<minutes> minutes", named)
+    return _LARGE.sub(lambda count: in_figures(count[0]), named)
 
 
 def asked(text: str) -> Reading | None:
     """What a question about a calendar or a timetable means, as one call; None: it is none."""
     dates = Question(text).dates
     full = [date for date in dates if date.day and date.month and date.year]
-    return _counted(text, dates, full) or _beside(text, full) or _turning(text, full) or _timed(text, dates)
+    return (
+        _counted(text, dates, full)
+        or _beside(text, full)
+        or _in_month(text, dates)
+        or _weekday(text, dates)
+        or _turning(text, full)
+        or _timed(text, dates)
+    )
 
 
 def _call(operation: str, date: str, other: str) -> Reading:
@@ -98,16 +136,59 @@ def _beside(text: str, full: Sequence[DateMention]) -> Reading | None:
         if found := _BESIDE.search(text[: date.start]):
             side = "after" if found["side"].lower() in ("after", "following") else "before"
             return _call(f"weekday_{side}", date.value(), found["day"].capitalize())
+    if len(full) == 1 and (found := _THAT.search(text, full[0].end)):
+        return _call(f"weekday_{found['side'].lower()}", full[0].value(), found["day"].capitalize())
+    if len(full) == 1 and (found := _RIGHT.search(text)):
+        return _call("subtract" if found["side"].lower() == "before" else "add", full[0].value(), "1 day")
     return None
+
+
+def _in_month(text: str, dates: Sequence[DateMention]) -> Reading | None:
+    """The second Sunday of a month whose year stands elsewhere, the 60th day of a year."""
+    if found := _OF_YEAR.search(text):
+        return _call("add", f"{found['year']}-01-01", f"{_number(found['nth']) - 1} days")
+    found = _NTH_DAY.search(text)
+    months = [date for date in dates if date.month and not date.day]
+    years = {date.year for date in dates if date.year}
+    if not found or len(months) != 1 or len(years) != 1 or found.end() != months[0].start or len(dates) > 2:
+        return None
+    return _call("in_month", f"{min(years):04}-{months[0].month:02}", f"{found['nth']} {found['day']}".lower())
+
+
+def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
+    """The weekday so many days from one, where no year is known."""
+    days = {match[0].lower() for match in _A_DAY.finditer(text)}
+    if len(days) != 1 or not _ASKS_DAY.search(text) or any(date.year for date in dates):
+        return None
+    name = days.pop().capitalize()
+    if (later := _LATER.search(text)) and not dates:
+        back = later["side"].lower() in ("earlier", "ago", "before")
+        return _call("subtract" if back else "add", name, f"{_number(later['n'])} {later['unit'].lower()}")
+    of_month = [date.day for date in dates if date.day] or [
+        int(match[1]) for match in re.finditer(r"\b(\d{1,2})(?:st|nd|rd|th)\b", text)
+    ]
+    same = len({date.month for date in dates}) <= 1
+    if len(of_month) != 2 or not same:
+        return None
+    apart = of_month[1] - of_month[0]
+    return _call("add" if apart >= 0 else "subtract", name, f"{abs(apart)} days")
 
 
 def _turning(text: str, full: Sequence[DateMention]) -> Reading | None:
     """When somebody is so old, or when something began that is so old on a day."""
-    if len(full) != 1 or not _WHEN.search(text):
+    if len(full) != 1 or not (_WHEN.search(text) or _YEAR_ASKED.search(text)):
         return None
     day = full[0].value()
+    if (old := _DAYS_OLD.search(text)) and _BORN.search(text):
+        return _call("add", day, f"{_number(old['n'])} {old['unit'].lower()}")
     if (turns := _TURNS.search(text)) and (turns["nth"] or _BORN.search(text)):
-        return _call("add", day, f"{_number(turns['n'] or turns['nth'])} years")
+        years = _number(turns["n"] or turns["nth"])
+        # who turned forty that day was born on it; but "born on 5 May 2007: when does he turn 18?"
+        back = turns["n"] and not re.search(r"\bborn\b", text[: full[0].start]) and _ASKS_BIRTH.search(text)
+        if _YEAR_ASKED.search(text):
+            sign = "-" if back else "+"
+            return Reading("calculate", {"expression": f"{full[0].year} {sign} {years}"}, 1.0)
+        return _call("subtract" if back else "add", day, f"{years} years")
     if (since := _SINCE.search(text)) and not re.search(r"\bborn\b", text[: full[0].end]):
         return _call("subtract", day, f"{_number(since['n'])} years")
     return None
@@ -146,6 +227,9 @@ def _departing(text: str, times: Sequence[float]) -> Reading | None:
     if apart <= 0 or not times:
         return None
     start = f"{int(times[0]) // 60:02}:{int(times[0]) % 60:02}"
+    if every and not after and len(times) == 2 and re.search(r"\bnext\b", text, re.I):
+        passed = max(0, -int(-(times[1] - times[0]) // apart))
+        return _call("add", start, f"{passed * apart:g} minutes")
     if after:
         passed = int((minutes_of(after["time"]) - times[0]) // apart) + 1
         return _call("add", start, f"{passed * apart:g} minutes") if passed > 0 else None

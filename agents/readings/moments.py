@@ -42,7 +42,7 @@ _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
 }  # fmt: skip
 _BACK = re.compile(
     r"\b(?:before|earlier|ago|prior|previous|minus|subtract|less|in\s+advance|ahead\s+of|latest\s+(?:time|moment)|"
-    r"must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
+    r"(?:go(?:ing)?|count\w*)\s+back(?:wards)?|must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
     re.I,
 )
 WEEKDAY = re.compile(
@@ -59,7 +59,7 @@ _NTH = re.compile(
 )
 _BETWEEN = re.compile(
     r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are|pass\w*)\b|"
-    r"\bnumber\s+of\b|\bnights\b",
+    r"\bnumber\s+of\b|\bnights\b|\b(?:minutes|hours)\s+to\b",
     re.I | re.S,
 )
 # Of who came, or how many boats were sold, between two dates, these are no more than a condition.
@@ -77,7 +77,7 @@ _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
 _QUANTITY = re.compile(
-    r"(?P<n>(?<![\d/])\d+/\d+|-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
+    r"(?P<n>(?<![\d/])\d+/\d+|-?\d[\d,]*(?:\.\d+)?)(?:\s*|-(?=[^\W\d_]))(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
 )
 
 
@@ -256,6 +256,7 @@ def asked_unit(text: str) -> tuple[str, object] | None:
         r"\bhow\s+many\s+({u})",
         r"\b(?:in(?:to)?|to|as|expressed\s+in|converted\s+to)\s+(?:degrees?\s+)?({u})(?:\s*,[^?.]*)?\s*[?.!]?\s*$",
         r"\b(?:in(?:to)?|to|as)\s+(?:degrees?\s+)?({u})\b",
+        r"[.:;,=]\s+({u})\s*\?",
     )
     for pattern in patterns:
         for match in re.finditer(pattern.replace("{u}", _UNIT), text, re.I):
@@ -349,7 +350,7 @@ _DECIMALS = re.compile(
 _PRESSURE = re.compile(r"(?<=\d)\s*bar\b(?!\s+of\b)", re.I)  # one bar of chocolate is none
 
 
-def _measured(text: str) -> str:
+def measured(text: str) -> str:
     """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
     text = _PRESSURE.sub(" bars", _FEET_INCHES.sub(r"\g<feet> inches", text))
     return _DECIMALS.sub("", in_figures(_PART_OF.sub(lambda part: f"{_OF_ONE[part[1].lower()]} ", text)))
@@ -357,7 +358,7 @@ def _measured(text: str) -> str:
 
 def conversion(text: str) -> Reading | None:
     """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
-    text = _measured(text)
+    text = measured(text)
     factor = stated_factor(text)
     if factor is not None:
         return by_factor(*factor)
@@ -365,7 +366,8 @@ def conversion(text: str) -> Reading | None:
     if asked is None:
         return None
     name, unit = asked
-    fitting = [q for q in quantities(text) if compatible(q[3], unit)]
+    # "9 knots: how many km/h are nine knots?" is one quantity
+    fitting = list({q[2]: q for q in quantities(text) if compatible(q[3], unit)}.values())
     joined = len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() in ("", "and", ",")
     fitting = fitting if joined else [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
     if not fitting or len(fitting) > 2:

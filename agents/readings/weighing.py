@@ -3,7 +3,7 @@
 import re
 
 from pointwork.agents.readings.expressions import expression_of, without_things
-from pointwork.agents.readings.moments import quantities
+from pointwork.agents.readings.moments import measured, quantities
 from pointwork.errors import ToolError
 from pointwork.tools import dates
 from pointwork.tools.expressions import MAX_CHARACTERS
@@ -37,6 +37,11 @@ _CHOSEN = re.compile(
 _YES_OR_NO = re.compile(
     r"[\s,.;:?!]*\(?(?:please\s+)?(?:answer(?:\s+with)?\s+)?yes\s*(?:or|/)\s*no\b\W*$", re.IGNORECASE
 )
+_FIRST_ONE = re.compile(
+    rf"[:;,.–-]\s*is\s+the\s+(?P<which>first|second)(?:\s+one)?\s+(?:the\s+)?(?:(?P<more>{_MORE})|{_LESS})\W*$",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"\s+(?:or|vs\.?|versus|against|and)\s+", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()=\d]*\)")
 _BARE = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]+)?")
 _SIGNED = re.compile(
@@ -52,8 +57,9 @@ def _side(text: str) -> str:
     bare = without_things(re.sub(r"^[$€£]\s*|\s*[$€£]$", "", text))
     if re.fullmatch(r"-?\d[\d,]*(?:\.\d+)?(?:\s*[^\W\d_]+)?", bare):
         return bare
-    measured = quantities(text)  # "a 9 ft plank", "12 oz of butter"
-    return measured[0][2] if len(measured) == 1 and len(re.findall(r"\d[\d,.]*", text)) == 1 else ""
+    said = measured(re.sub(r"^an?\s+(?=[^\W\d_]+$)", "1 ", text))  # "an acre"
+    found = quantities(said)  # "a 9 ft plank", "12 oz of butter"
+    return found[0][2] if len(found) == 1 and len(re.findall(r"\d[\d,.]*", said)) == 1 else ""
 
 
 def _moment(text: str) -> bool:
@@ -72,6 +78,16 @@ def _weighed(match: re.Match[str]) -> tuple[str, dict[str, str]] | None:
     return ("calculate", {"expression": f"{first} {sign} {second}"}) if first and second else None
 
 
+def _first_of_two(text: str, asked: re.Match[str]) -> tuple[str, dict[str, str]] | None:
+    """ "1 lb 12 oz or 800 g: is the first one heavier?"""
+    parts = _OR.split(measured(text))
+    sides = [" + ".join(one[2] for one in quantities(part)) for part in parts]
+    if len(sides) != 2 or not all(sides):
+        return None
+    more = (asked["more"] is not None) == (asked["which"].lower() == "first")
+    return "calculate", {"expression": f"({sides[0]}) {'>' if more else '<'} ({sides[1]})"}
+
+
 def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     """The call that weighs two numbers, quantities, dates or times against each other; None: nothing is compared.
 
@@ -80,6 +96,8 @@ def comparison_of(text: str) -> tuple[str, dict[str, str]] | None:
     if len(text) > MAX_CHARACTERS:
         return None
     text = _ASIDE.sub("", _YES_OR_NO.sub("", text))
+    if (of_two := _FIRST_ONE.search(text)) is not None:
+        return _first_of_two(text[: of_two.start()], of_two)
     if signed := _SIGNED.match(text):
         text = f"is {signed['a']} {_SAID[signed['sign']]} {signed['b']}"
     for pattern in _COMPARED:
