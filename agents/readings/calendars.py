@@ -11,7 +11,7 @@ from pointwork.text import NUMBER_WORDS
 
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
-_NTH = rf"(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=len, reverse=True))})"
+_NTH = rf"(?<![\w-])(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=len, reverse=True))})"
 
 # "how many Mondays", "number of working days"
 _KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{_DAY}s)\b", re.IGNORECASE)
@@ -152,7 +152,7 @@ def _in_month(text: str, dates: Sequence[DateMention]) -> Reading | None:
     years = {date.year for date in dates if date.year}
     if not found or len(months) != 1 or len(years) != 1 or found.end() != months[0].start or len(dates) > 2:
         return None
-    return _call("in_month", f"{min(years):04}-{months[0].month:02}", f"{found['nth']} {found['day']}".lower())
+    return _call("in_month", f"{min(years):04}-{months[0].month:02}", f"{found['nth']} {found['day']}")
 
 
 def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
@@ -184,7 +184,9 @@ def _turning(text: str, full: Sequence[DateMention]) -> Reading | None:
     if (turns := _TURNS.search(text)) and (turns["nth"] or _BORN.search(text)):
         years = _number(turns["n"] or turns["nth"])
         # who turned forty that day was born on it; but "born on 5 May 2007: when does he turn 18?"
-        back = turns["n"] and not re.search(r"\bborn\b", text[: full[0].start]) and _ASKS_BIRTH.search(text)
+        back = (
+            turns["n"] and not re.search(r"\bborn (?:on|in)\b", text[: full[0].start]) and _ASKS_BIRTH.search(text)
+        )
         if _YEAR_ASKED.search(text):
             sign = "-" if back else "+"
             return Reading("calculate", {"expression": f"{full[0].year} {sign} {years}"}, 1.0)
@@ -215,10 +217,10 @@ def _timed(text: str, dates: Sequence[DateMention]) -> Reading | None:
 
 
 def _departing(text: str, times: Sequence[float]) -> Reading | None:
-    every, after = _EVERY.search(text), _FIRST_AFTER.search(text)
-    apart = float(_number(every["n"])) if every else 0.0
+    every, after, gaps = _EVERY.search(text), _FIRST_AFTER.search(text), _WITH_GAPS.search(text)
+    apart = _minutes(every) if every else float(_number(gaps["n"]) + _number(gaps["gap"])) if gaps else 0.0
     if (
-        not every
+        not apart
         and len(times) > 2
         and len(set(_gaps(times))) == 1
         and re.search(r"\b(?:so on|same)\b", text, re.I)

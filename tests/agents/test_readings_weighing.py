@@ -120,3 +120,42 @@ def test_moments_as_they_are_noted(text: str, answer: str) -> None:
 def test_what_is_very_long_is_no_sum_and_no_comparison() -> None:
     assert comparison_of(f"is {'1 + ' * 300}1 more than 3") is None
     assert expression_of(f"{'1 + ' * 300}1") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Is a load of 2,500 pounds heavier than 1.1 tonnes (metric)? yes or no", "yes"),
+        ("is a 9 ft plank longer than 2.7 m", "yes"),
+        ("Is a 10-mile run longer than a 16 km run?", "yes"),
+        ("Is 200 °C warmer than 400 °F?", "no"),
+        ("Is 60 mph slower than 27 m/s? Answer yes/no.", "yes"),
+        ("Is an acre bigger than half a hectare?", "no"),
+        ("Is 03.05.2025 (day first) before 2025-04-30?", "no"),
+        ("1 lb 12 oz of flour or 800 g - is the first one heavier?", "no"),
+        ("5 acres against 20,000 square metres: is the second one bigger?", "no"),
+    ],
+)
+def test_measures_are_weighed_as_people_write_them(text: str, answer: str) -> None:
+    assert _answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Convert 5 ft 11 in to centimetres.", "180.34 centimetres"),
+        ("Give 2 h 35 min as minutes.", "155 minutes"),
+        ("The gauge reads 8 bar. In kilopascals, please.", "800 kilopascals"),
+        ("Express 3/8 inch in millimetres.", "9.525 millimetres"),
+        ("How many millilitres are in three quarters of a litre?", "750 millilitres"),
+        ("The freezer stands at -80 °C. How much is that in Fahrenheit?", "-112 Fahrenheit"),
+        ("A yacht sails at 9 knots. How many km/h are nine knots?", "16.668 km/h"),
+        ("Half marathon = 21.0975 km. Miles? Round to 3 decimals.", "13.10937"),
+    ],
+)
+def test_measures_are_converted_as_people_write_them(text: str, answer: str) -> None:
+    (reading,) = moments.readings(text)
+    result = calculate.fn(**reading.arguments)
+    assert isinstance(result, ToolResult)
+    assert result.answer.startswith(answer)
+    assert reading.score == 1.0
