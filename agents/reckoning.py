@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pointwork.agents.facts.figures import in_one_form
-from pointwork.agents.parsing.problems import deduced
+from pointwork.agents.parsing.problems import Deduced, deduced
 from pointwork.agents.parsing.worded import worked
 from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.listed import listed
@@ -16,8 +16,11 @@ LEAST = problems.LEAST
 """From here on an expression is given at all."""
 
 _SAME = 1e-4
-# What the pairs are sure of is less often right.
-_PAIRS = 0.5
+# What the pairs and deduction are sure of is less often right.
+_PAIRS, _STEPS = 0.5, 0.7
+# Of a text that holds less likely all that it needs nothing is read: of 360 word problems so are two, of 210 tasks
+# over files 175.
+_HELD = 0.1
 
 
 def value_of(reading: Reading) -> float:
@@ -34,10 +37,14 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
-    if answer_type_of(text) == "yes-no":
-        return _compared(text)
+    yes_no = answer_type_of(text) == "yes-no"
+    by_sums = worked(in_one_form(text), yes_no=yes_no)
+    if by_sums.answered < _HELD:
+        return None
+    if yes_no:  # only the calculator compares
+        return _read(by_sums.best) if by_sums.best and by_sums.best.chance >= LEAST else None
     wrong: list[tuple[Reading, float, float]] = []  # one of those that come to the same, its value, that all err
-    for reading, worth in _readings(text):
+    for reading, worth in _readings(text, by_sums.best):
         value, doubt = value_of(reading), 1 - worth * reading.score
         place = next((n for n, one in enumerate(wrong) if abs(one[1] - value) <= _SAME * abs(value)), None)
         if place is None:
@@ -50,23 +57,18 @@ def computed(text: str) -> Reading | None:
     return Reading("calculate", best[0].arguments, score)
 
 
-def _compared(text: str) -> Reading | None:
-    """Whether something is more or less: only the calculator compares."""
-    found = worked(in_one_form(text), yes_no=True)
-    if found is None or found.chance < LEAST:
-        return None
-    return Reading("calculate", {"expression": found.expression}, found.chance)
-
-
-def _readings(text: str) -> Iterator[tuple[Reading, float]]:
+def _readings(text: str, by_sums: Deduced | None) -> Iterator[tuple[Reading, float]]:
     """What a text may compute, in the form that it asks for, and how much each reading's certainty is worth."""
-    lacking = Problem(text).lacks_price
-    by_steps, by_sums = (None, None) if lacking else (deduced(text), worked(in_one_form(text)))
-    for one in (by_steps, by_sums):
-        if one is not None:
-            yield _as_asked(text, Reading("calculate", {"expression": one.expression}, one.chance)), 1.0
+    if not Problem(text).lacks_price:
+        for one, worth in ((by_sums, 1.0), (deduced(text), _STEPS)):
+            if one is not None:
+                yield _as_asked(text, _read(one)), worth
     if (by_pairs := problems.solved(text, least=0.0)) is not None:
         yield _as_asked(text, by_pairs), _PAIRS
+
+
+def _read(found: Deduced) -> Reading:
+    return Reading("calculate", {"expression": found.expression}, found.chance)
 
 
 def _as_asked(text: str, reading: Reading) -> Reading:

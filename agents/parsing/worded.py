@@ -1,13 +1,28 @@
 """A word problem that the calculator's network reads: no lines around it, and its sum as an expression."""
 
+from dataclasses import dataclass
+
 from pointwork.agents.parsing.amounts import NUMBER, TRUTH, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import COMPARED, SUMS, WRITTEN
 from pointwork.agents.parsing.problems import Deduced
 
 
-def worked(text: str, *, yes_no: bool = False) -> Deduced | None:
-    """What a word problem computes; None: nothing is calculated with its numbers.
+@dataclass(frozen=True)
+class Worked:
+    """What the calculator reads in a word problem.
+
+    Attributes:
+        answered: probability that the text holds all that is needed.
+        best: what it computes; None: nothing is calculated with its numbers.
+    """
+
+    answered: float
+    best: Deduced | None
+
+
+def worked(text: str, *, yes_no: bool = False) -> Worked:
+    """What a word problem computes.
 
     Args:
         text: dates, times, numbers and shares in one form (``facts.figures``).
@@ -15,7 +30,8 @@ def worked(text: str, *, yes_no: bool = False) -> Deduced | None:
     """
     read = calculations(text, (), yes_no=yes_no)
     best = next((one for one in read.calculations if _sums(one)), None)
-    return best and Deduced(expression_of(best), best.value, read.answered * best.chance)
+    found = best and Deduced(expression_of(best), best.value, read.answered * best.chance)
+    return Worked(read.answered, found)
 
 
 def _sums(found: Calculation) -> bool:

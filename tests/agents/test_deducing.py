@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointwork.agents.parsing.problems import Deduced, deduced, numbers
+from pointwork.agents.parsing.worded import Worked
 from pointwork.agents.reckoning import LEAST, computed, value_of
 
 
@@ -73,6 +74,7 @@ def test_a_share_that_is_asked_for_in_percent_is(text: str, value: float, monkey
         return Deduced("2646 / (36 * 84)", 0.875, 0.9)
 
     monkeypatch.setattr("pointwork.agents.reckoning.deduced", share)
+    monkeypatch.setattr("pointwork.agents.reckoning.worked", lambda *_, **__: Worked(0.9, None))
     found = computed(text)
     assert found is not None
     assert value_of(found) == pytest.approx(value)

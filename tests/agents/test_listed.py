@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from pointwork.agents.preparing import CERTAIN, SOLVED, fits_calculator
+from pointwork.agents.readings import Reading
 from pointwork.agents.readings.listed import listed
 from pointwork.agents.reckoning import computed, value_of
 from pointwork.tools import ToolContext
@@ -48,16 +49,16 @@ def _fit(text: str) -> float:
 def test_a_problem_that_holds_all_its_numbers_fits_the_calculator() -> None:
     assert _fit("I swim 36 lengths of a 25 m pool. How many metres is that?") == SOLVED
     less = "A customer buys 12 bags at £8.75 each and gets 10% off the whole lot. What is the bill?"
-    reading = computed(less)
-    assert reading is not None
-    assert reading.score < CERTAIN
     assert _fit(less) == SOLVED
-    # what is read leaves the 4 out
-    assert _fit("A box holds 12 jars of 330 g. How many kg are 4 boxes?") < SOLVED
+
+
+def test_what_is_read_less_surely_has_to_use_all_numbers_and_name_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading("calculate", {"expression": "12 * 8.75"}, CERTAIN - 0.01)
+    monkeypatch.setattr("pointwork.agents.preparing._problem", lambda _: reading)
+    assert _fit("Someone buys 12 bags at £8.75 each. What is the bill?") == SOLVED
     # whom it names may stand in the files, and so may what she pays
-    assert (
-        _fit("Ann Moor buys 12 bags at £8.75 each and for Ann Moor 10% are taken off. What is her bill?") < SOLVED
-    )
+    assert _fit("Ann Moor buys 12 bags at £8.75 each. What is her bill?") < SOLVED
+    assert _fit("Someone buys 12 bags at £8.75 each and 3 boxes. What is the bill?") < SOLVED
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pointwork import Team
 from pointwork.agents.preparing import fits_calculator, prepare_calculator
+from pointwork.agents.readings import Reading
 from pointwork.agents.readings.dimensions import Measures
 from pointwork.agents.readings.linear import Linear
 from pointwork.agents.readings.problem_text import Problem, Tree, operations
@@ -176,24 +177,18 @@ def test_nothing_learnt_solves_nothing_for_sure() -> None:
     assert solved("A bag holds 25 oranges. How many oranges are in 6 bags?", weights) is None
 
 
-@pytest.fixture
-def by_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No deduction: together the two would be surer."""
-
-    def nothing(_: str) -> None:
-        return None
-
-    monkeypatch.setattr("pointwork.agents.reckoning.deduced", nothing)
+def half_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading("calculate", {"expression": "9 * 12"}, 0.5)
+    monkeypatch.setattr("pointwork.agents.preparing._problem", lambda _: reading)
 
 
-@pytest.mark.usefixtures("by_pairs")
-def test_the_calculator_prepares_it_with_its_probability() -> None:
-    prepared = asyncio.run(
-        prepare_calculator("Eve reads 12 pages a day. How many does she read in 9 days?", ToolContext())
-    )
-    assert prepared.call is not None
-    assert prepared.call[0] == "calculate"
-    assert prepared.sure < 0.8  # a model that is not small is asked
+def test_the_calculator_prepares_it_with_its_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = "Eve reads 12 pages a day. How many does she read in 9 days?"
+    assert asyncio.run(prepare_calculator(task, ToolContext())).sure > 0.5
+    half_sure(monkeypatch)
+    prepared = asyncio.run(prepare_calculator(task, ToolContext()))
+    assert prepared.call == ("calculate", {"expression": "9 * 12"})
+    assert prepared.sure == 0.5
 
 
 @pytest.mark.parametrize(
@@ -215,8 +210,8 @@ class _Small(ScriptedClient):
     small = True
 
 
-@pytest.mark.usefixtures("by_pairs")
-def test_a_small_model_is_not_asked_what_is_read(tmp_path: Path) -> None:
+def test_a_small_model_is_not_asked_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_sure(monkeypatch)
     task: Any = "Eve reads 12 pages a day. How many does she read in 9 days?"
     with _Small([]) as client, Team(models={"worker-small": client}, root=tmp_path) as team:
         result = team.run(task)

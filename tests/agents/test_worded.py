@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from pointwork.agents import reckoning
 from pointwork.agents.parsing import worded
-from pointwork.agents.parsing.amounts import NUMBER, TIME, Amount
+from pointwork.agents.parsing.amounts import NUMBER, TIME, TRUTH, Amount
 from pointwork.agents.parsing.calculating import Calculation, Reading, Step
 from pointwork.agents.parsing.operations import SUMS, applied
 from pointwork.agents.parsing.problems import Deduced
+from pointwork.agents.parsing.worded import Worked
 from pointwork.agents.readings import Reading as Read
 from pointwork.tools import expressions
 from pointwork.tools.units import Measure
@@ -50,35 +51,57 @@ def test_only_what_is_calculated_with_numbers_is_taken(monkeypatch: pytest.Monke
     summed = made(Step(FIVE, SIX, "+"), value=11, chance=0.2)
     found = [copied, timed, summed]
     monkeypatch.setattr(worded, "calculations", lambda *_, **__: Reading(0.5, tuple(found)))
-    assert worded.worked("5 and 6") == Deduced("5 + 6", 11, 0.1)
+    assert worded.worked("5 and 6") == Worked(0.5, Deduced("5 + 6", 11, 0.1))
     found.pop()
-    assert worded.worked("5 and 6") is None
+    assert worded.worked("5 and 6") == Worked(0.5, None)
+
+
+def test_what_is_compared_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    nine = Amount(540.0, TIME, "09:00", 0, 1)
+    early = made(Step(nine, nine, "<"), value=0, kind=TRUTH, chance=0.4)
+    more = made(Step(FIVE, SIX, "*"), Step(0, SIX, ">"), value=1, kind=TRUTH, chance=0.3)
+    asked: list[bool] = []
+
+    def read(_: str, __: object, *, yes_no: bool) -> Reading:
+        asked.append(yes_no)
+        return Reading(0.5, (early, more))
+
+    monkeypatch.setattr(worded, "calculations", read)
+    assert worded.worked("Are 5 times 6 more than 6?", yes_no=True) == Worked(0.5, Deduced("(5 * 6) > 6", 1, 0.15))
+    assert asked == [True]
+
+
+def reading(
+    monkeypatch: pytest.MonkeyPatch, steps: object, sums: object, pairs: object, answered: float = 0.9
+) -> None:
+    def deduced(found: object) -> Deduced | None:
+        return Deduced(found[0], 0, found[1]) if isinstance(found, tuple) else None
+
+    read = Read("calculate", {"expression": pairs[0]}, pairs[1]) if isinstance(pairs, tuple) else None
+    monkeypatch.setattr(reckoning, "deduced", lambda _: deduced(steps))
+    monkeypatch.setattr(reckoning, "worked", lambda _, **__: Worked(answered, deduced(sums)))
+    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: read)
+
+
+PEARS = "Six boxes hold 7 pears each. How many pears?"
 
 
 @pytest.mark.parametrize(
     ("steps", "sums", "pairs", "best", "score"),
     [
-        (("6 * 7", 0.5), ("7 * 6", 0.4), ("6 + 7", 0.9), "6 * 7", 0.7),  # both err together less often
+        (("7 * 6", 0.5), ("6 * 7", 0.4), ("6 + 7", 0.9), "6 * 7", 1 - 0.6 * 0.65),  # both err together less often
         (("6 * 7", 0.3), ("7 - 6", 0.1), ("6 + 7", 0.9), "6 + 7", 0.45),  # the pairs count half
+        (("6 * 7", 0.9), ("7 - 6", 0.6), None, "6 * 7", 0.63),  # steps seven tenths
         (None, ("7 * 6", 0.4), ("6 * 7", 0.4), "7 * 6", 1 - 0.6 * 0.8),
-        (("6 * 7", 0.1), None, None, None, 0),
+        (("6 * 7", 0.2), None, None, None, 0),
         (None, None, None, None, 0),
     ],
 )
 def test_that_is_taken_which_is_wrong_least_likely(
-    monkeypatch: pytest.MonkeyPatch,
-    steps: tuple[str, float] | None,
-    sums: tuple[str, float] | None,
-    pairs: tuple[str, float] | None,
-    best: str | None,
-    score: float,
+    monkeypatch: pytest.MonkeyPatch, steps: object, sums: object, pairs: object, best: str | None, score: float
 ) -> None:
-    text = "Six boxes hold 7 pears each. How many pears?"
-    monkeypatch.setattr(reckoning, "deduced", lambda _: steps and Deduced(steps[0], 0, steps[1]))
-    monkeypatch.setattr(reckoning, "worked", lambda _: sums and Deduced(sums[0], 0, sums[1]))
-    read = pairs and Read("calculate", {"expression": pairs[0]}, pairs[1])
-    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: read)
-    found = reckoning.computed(text)
+    reading(monkeypatch, steps, sums, pairs)
+    found = reckoning.computed(PEARS)
     if best is None:
         assert found is None
     else:
@@ -87,9 +110,22 @@ def test_that_is_taken_which_is_wrong_least_likely(
         assert found.score == pytest.approx(score)
 
 
+def test_of_a_text_that_does_not_hold_what_it_needs_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading(monkeypatch, ("6 * 7", 0.9), ("6 * 7", 0.9), ("6 * 7", 0.9), answered=0.09)
+    assert reckoning.computed(PEARS) is None
+    reading(monkeypatch, ("6 * 7", 0.9), ("6 * 7", 0.9), ("6 * 7", 0.9), answered=0.1)
+    assert reckoning.computed(PEARS) is not None
+
+
+def test_yes_or_no_is_only_what_the_calculator_compares(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading(monkeypatch, ("6 * 7", 0.9), ("6 > 7", 0.3), ("6 * 7", 0.9))
+    found = reckoning.computed("Are six pears more than 7?")
+    assert found == Read("calculate", {"expression": "6 > 7"}, 0.3)
+    reading(monkeypatch, ("6 * 7", 0.9), ("6 > 7", 0.1), ("6 * 7", 0.9))
+    assert reckoning.computed("Are six pears more than 7?") is None
+
+
 def test_a_price_that_the_text_lacks_is_not_deduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("deduced", "worked"):
-        monkeypatch.setattr(reckoning, name, lambda _: Deduced("3 * 2", 6, 0.9))
-    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: None)
+    reading(monkeypatch, ("3 * 2", 0.9), ("3 * 2", 0.9), None)
     assert reckoning.computed("How many euros are 3 crossings for 2 adults?") is None
     assert reckoning.computed("3 boxes hold 2 pears each. How many pears?") is not None
