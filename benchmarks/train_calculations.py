@@ -10,13 +10,14 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
 - ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl``,
-  ``task_steps_places_more.jsonl`` and ``task_steps_kinds.jsonl``: 470 places, with what queries and sums of rows
-  say (``agents/facts/queried.py``);
+  ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl`` and ``task_steps_twins.jsonl``: 580 places, with what
+  queries and sums of rows say (``agents/facts/queried.py``), and some of them without any lines, to learn
+  what a text does not hold;
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
-``task_steps_*_unseen.jsonl`` of the same names measure it: 42 places of which nothing is learnt.
+``task_steps_*_unseen.jsonl`` of the same names measure it: 48 places of which nothing is learnt.
 """
 
 import argparse
@@ -51,9 +52,13 @@ from pointwork.training.recipes.varying import names_of, varied
 
 OUT = ROOT / "agents/parsing/calculations.npz"
 SUMS = "task_steps_sums.jsonl"
-QUERIED = tuple(f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds"))
+QUERIED = tuple(
+    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins")
+)
+MORE = ("mixed", "twin")  # word problems that the parser was not taught
+BARE = 1500  # tasks that are shown without their lines
 PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
-MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds")
+MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins")
 UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in MEASURED)
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
@@ -114,7 +119,14 @@ def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
     plain, queried = (tasks(rows, pieces) for rows in sorts[:2])
     anew = ([one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts)
     plain_anew, queried_anew, questions_anew = anew
+    queried += bare(queries, pieces)
     return [queried, queried_anew, plain_anew, queried_anew, questions_anew, queried_anew, plain, queried_anew]
+
+
+def bare(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Calculated]:
+    """Tasks over files without their lines: their numbers alone are not what they ask for."""
+    without = [{**row, "around": ""} for row in random.Random(0).sample(list(rows), min(BARE, len(rows)))]
+    return [one for one in tasks(without, pieces) if not one.steps and one.shown.amounts]
 
 
 def longer(rows: list[Calculated], times: int) -> list[Calculated]:
@@ -131,7 +143,7 @@ def sums(data: Path) -> list[Problem]:
     """Word problems."""
     own = [
         (row["task"], parsed(row["expression"]), float(row["answer"]))
-        for name in OWN
+        for name in (*OWN, *MORE)
         for row in rows_of(f"{name}_problems.jsonl")
     ]
     return [*own, *gsm8k(data / "gsm8k/train.jsonl")]

@@ -240,6 +240,7 @@ def test_all_ways_come_to_the_same(lessons: Any, values: list[int], signs: list[
         ("places", 0.75, 0.97),
         ("places_more", 0.75, 0.97),
         ("kinds", 0.75, 0.97),
+        ("twins", 0.75, 0.97),
     ],
 )
 def test_of_a_recipe_nearly_all_tasks_are_learnt(lessons: Any, name: str, least: float, most: float) -> None:
