@@ -41,6 +41,7 @@ _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of i
 async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     """What a task may calculate with what the files say, the likeliest first; each as surely as it is that.
 
+    The likelier it is that one of the values is itself the answer, the less surely anything is calculated at all.
     What can not be by the units of its amounts (``measuring``), or is said of others (``of_others``), is left out.
 
     Args:
@@ -59,7 +60,16 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     )
     fitting = itertools.islice(fits, MOST)
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
-    return [Decomposed(steps, read.answered * one.chance, author="calculation") for one, steps in plans if steps]
+    copied = sum(one.chance for one in read.calculations if _copies(one))
+    return [
+        Decomposed(steps, read.answered * one.chance * (1 if _copies(one) else 1 - copied), author="calculation")
+        for one, steps in plans
+        if steps
+    ]
+
+
+def _copies(found: Calculation) -> bool:
+    return found.steps[-1].operation == COPY
 
 
 def _lines(found: Calculation) -> set[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pointwork.agents.facts.groups import Group
 from pointwork.agents.facts.rows import Row, Rows
-from pointwork.agents.facts.topmost import measures
+from pointwork.agents.facts.topmost import asked_end, measures
 from pointwork.agents.parsing.amounts import NUMBER, Amount, amounts_of
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
@@ -85,7 +85,8 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
         likely: the tables that the task may speak of, the likeliest first.
     """
     asked = frozenset(tokenize(task))
-    limits = [*_of_task(task), *(_of_lines(task, asked, lines) if _ROWS.search(task) else ())]
+    own = _of_task(task) if asked_end(task) else ()  # what is only counted, a query says
+    limits = [*own, *(_of_lines(task, asked, lines) if _ROWS.search(task) else ())]
     ranked: list[tuple[float, int, list[Group]]] = []
     for place, table in enumerate(likely[:_TABLES] if limits else ()):
         rows = [row for row in every.rows if row.table is table]

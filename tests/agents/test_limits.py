@@ -90,11 +90,11 @@ def test_no_rows_are_shown_where_none_are_meant(root: Path, task: str, line: str
 
 def test_what_the_task_says_itself_comes_first_and_a_year_is_no_limit(root: Path) -> None:
     line = "In wind above 25 km/h nobody flies."
-    assert groups("How many flights had a wind of more than 10 km/h?", root, line)[0] == (
-        "wind kmh is more than 10",
-        4,
-    )
-    assert groups("Is more than 2024 meant?", root) == []
+    task = "Which flight with a wind of more than 10 km/h was the longest?"
+    assert groups(task, root, line)[0] == ("wind kmh is more than 10", 4)
+    assert groups("Which was the longest after more than 2024?", root) == []
+    # a query counts them
+    assert groups("How many flights had a wind of more than 10 km/h?", root) == []
 
 
 def test_of_two_limits_the_one_whose_words_the_task_has_comes_first(root: Path) -> None:
@@ -118,7 +118,8 @@ def test_they_are_summed_in_a_line_and_one_is_shown_as_it_is(root: Path) -> None
     task = "How many km were flown on all flights that were too windy?"
     assert any(one.startswith("flights where wind kmh is more than 25: 2 rows; ") for one in lines(task))
     (root / "hosts.csv").write_text(HOSTS)
-    task = "How many hosts have more than 100 GB of ram?"
+    (root / "rules.md").write_text("# Rules\n\nOnly hosts with more than 100 GB of ram are large.\n")
+    task = "How many of the hosts are large?"
     assert any(one.startswith("hosts where ram gb is more than 100: host cedar; ") for one in lines(task))
 
 

@@ -150,3 +150,13 @@ def test_who_has_the_most_rows_is_looked_at_with_what_is_named(tmp_path: Path) -
         "customer is Ada" in one and "and status is shipped: 2 rows; unit price times quantity total 27;" in one
         for one in shown
     ), shown
+
+
+def test_where_a_value_may_itself_be_the_answer_less_is_calculated(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "trips where day is in 2024-05: 12 rows; hours total 26.35, average 2.2, highest 4, lowest 1"
+    amount = next(one for one in amounts_of(["Twice that?", line]) if one.written == "26.35")
+    twice = Calculation(0.5, 52.7, NUMBER, (Step(amount, 2.0, "*"),))
+    copied = Calculation(0.4, 26.35, NUMBER, (Step(amount, amount, "copy"),))
+    monkeypatch.setattr(plans, "calculations", lambda *_, **__: Reading(0.8, (twice, copied)))
+    found = asyncio.run(plans.calculated("Twice that?", [Fact("table:trips.csv", line)]))
+    assert [one.sure for one in found] == [pytest.approx(0.8 * 0.5 * 0.6), pytest.approx(0.8 * 0.4)]
