@@ -261,7 +261,7 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
     module, pieces = lessons["calculations"], encoder.shipped().pieces
     rows = [
         ("A coat of 240 is 35% off. What is it?", ("*", 240.0, ("-", 1.0, ("/", 35.0, 100.0))), 156.0),
-        ("How many minutes are 3 hours and 5 minutes?", ("+", ("*", 3.0, 60.0), 5.0), 185.0),
+        ("How many minutes are 3 hours and a break of 5 minutes?", ("+", ("*", 3.0, 60.0), 5.0), 185.0),
         ("How many are 3 and 5?", ("+", 3.0, 17.5), 20.5),
         ("How many are 3 and 5?", ("+", 3.0, 5.0), 20.0),
     ]
