@@ -1,5 +1,7 @@
 """Word problems by deduction, and both readings of them together."""
 
+from unittest.mock import Mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,7 +76,7 @@ def test_a_share_that_is_asked_for_in_percent_is(text: str, value: float, monkey
         return Deduced("2646 / (36 * 84)", 0.875, 0.9)
 
     monkeypatch.setattr("pointwork.agents.reckoning.deduced", share)
-    monkeypatch.setattr("pointwork.agents.reckoning.worked", lambda *_, **__: Worked(0.9, None))
+    monkeypatch.setattr("pointwork.agents.reckoning.worked", Mock(return_value=Worked(0.9, None)))
     found = computed(text)
     assert found is not None
     assert value_of(found) == pytest.approx(value)

@@ -1,6 +1,7 @@
 """Numbers that a problem lists, to be added up or averaged."""
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_problem_that_holds_all_its_numbers_fits_the_calculator() -> None:
 
 def test_what_is_read_less_surely_has_to_use_all_numbers_and_name_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading("calculate", {"expression": "12 * 8.75"}, CERTAIN - 0.01)
-    monkeypatch.setattr("pointwork.agents.preparing._problem", lambda _: reading)
+    monkeypatch.setattr("pointwork.agents.preparing._problem", Mock(return_value=reading))
     assert _fit("Someone buys 12 bags at £8.75 each. What is the bill?") == SOLVED
     # whom it names may stand in the files, and so may what she pays
     assert _fit("Ann Moor buys 12 bags at £8.75 each. What is her bill?") < SOLVED

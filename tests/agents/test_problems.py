@@ -4,6 +4,7 @@ import asyncio
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -179,7 +180,7 @@ def test_nothing_learnt_solves_nothing_for_sure() -> None:
 
 def half_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading("calculate", {"expression": "9 * 12"}, 0.5)
-    monkeypatch.setattr("pointwork.agents.preparing._problem", lambda _: reading)
+    monkeypatch.setattr("pointwork.agents.preparing._problem", Mock(return_value=reading))
 
 
 def test_the_calculator_prepares_it_with_its_probability(monkeypatch: pytest.MonkeyPatch) -> None:

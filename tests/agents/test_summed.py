@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -157,6 +158,6 @@ def test_where_a_value_may_itself_be_the_answer_less_is_calculated(monkeypatch: 
     amount = next(one for one in amounts_of(["Twice that?", line]) if one.written == "26.35")
     twice = Calculation(0.5, 52.7, NUMBER, (Step(amount, 2.0, "*"),))
     copied = Calculation(0.4, 26.35, NUMBER, (Step(amount, amount, "copy"),))
-    monkeypatch.setattr(plans, "calculations", lambda *_, **__: Reading(0.8, (twice, copied)))
+    monkeypatch.setattr(plans, "calculations", Mock(return_value=Reading(0.8, (twice, copied))))
     found = asyncio.run(plans.calculated("Twice that?", [Fact("table:trips.csv", line)]))
     assert [one.sure for one in found] == [pytest.approx(0.8 * 0.5 * 0.6), pytest.approx(0.8 * 0.4)]

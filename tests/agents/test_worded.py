@@ -1,5 +1,7 @@
 """What the calculator reads of a word problem is an expression, and three readings are weighed."""
 
+from unittest.mock import Mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,10 +51,9 @@ def test_only_what_is_calculated_with_numbers_is_taken(monkeypatch: pytest.Monke
     copied = made(Step(FIVE, FIVE, "copy"), value=5, chance=0.4)
     timed = made(Step(FIVE, SIX, "minutes"), value=5, kind=TIME, chance=0.3)
     summed = made(Step(FIVE, SIX, "+"), value=11, chance=0.2)
-    found = [copied, timed, summed]
-    monkeypatch.setattr(worded, "calculations", lambda *_, **__: Reading(0.5, tuple(found)))
+    monkeypatch.setattr(worded, "calculations", Mock(return_value=Reading(0.5, (copied, timed, summed))))
     assert worded.worked("5 and 6") == Worked(0.5, Deduced("5 + 6", 11, 0.1))
-    found.pop()
+    monkeypatch.setattr(worded, "calculations", Mock(return_value=Reading(0.5, (copied, timed))))
     assert worded.worked("5 and 6") == Worked(0.5, None)
 
 
@@ -71,16 +72,17 @@ def test_what_is_compared_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [True]
 
 
-def reading(
-    monkeypatch: pytest.MonkeyPatch, steps: object, sums: object, pairs: object, answered: float = 0.9
-) -> None:
-    def deduced(found: object) -> Deduced | None:
-        return Deduced(found[0], 0, found[1]) if isinstance(found, tuple) else None
+Said = tuple[str, float] | None
 
-    read = Read("calculate", {"expression": pairs[0]}, pairs[1]) if isinstance(pairs, tuple) else None
-    monkeypatch.setattr(reckoning, "deduced", lambda _: deduced(steps))
-    monkeypatch.setattr(reckoning, "worked", lambda _, **__: Worked(answered, deduced(sums)))
-    monkeypatch.setattr(reckoning.problems, "solved", lambda *_, **__: read)
+
+def reading(monkeypatch: pytest.MonkeyPatch, steps: Said, sums: Said, pairs: Said, answered: float = 0.9) -> None:
+    def deduced(found: Said) -> Deduced | None:
+        return found and Deduced(found[0], 0, found[1])
+
+    read = pairs and Read("calculate", {"expression": pairs[0]}, pairs[1])
+    monkeypatch.setattr(reckoning, "deduced", Mock(return_value=deduced(steps)))
+    monkeypatch.setattr(reckoning, "worked", Mock(return_value=Worked(answered, deduced(sums))))
+    monkeypatch.setattr(reckoning.problems, "solved", Mock(return_value=read))
 
 
 PEARS = "Six boxes hold 7 pears each. How many pears?"
@@ -98,7 +100,7 @@ PEARS = "Six boxes hold 7 pears each. How many pears?"
     ],
 )
 def test_that_is_taken_which_is_wrong_least_likely(
-    monkeypatch: pytest.MonkeyPatch, steps: object, sums: object, pairs: object, best: str | None, score: float
+    monkeypatch: pytest.MonkeyPatch, steps: Said, sums: Said, pairs: Said, best: str | None, score: float
 ) -> None:
     reading(monkeypatch, steps, sums, pairs)
     found = reckoning.computed(PEARS)
