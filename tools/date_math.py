@@ -3,6 +3,7 @@
 import operator
 import re
 from collections.abc import Callable
+from datetime import date as Date
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -140,8 +141,9 @@ def _difference_in(unit: str, date: str, other: str) -> tuple[JSON, str]:
 def _inclusive(date: str, other: str) -> tuple[JSON, str]:
     """From the first day to the last, both counted."""
     if unit := _IN_UNIT.search(other):
-        _, last = _two(date, other[: unit.start()])
-        return _difference_in(unit[1].lower(), date, (last.at + timedelta(days=1)).date().isoformat())
+        first, last = _day(date), _day(other[: unit.start()])
+        behind = _moved_by(last, 1 if last >= first else -1)
+        return _difference_in(unit[1].lower(), date, behind.isoformat())
     given, text = _difference(date, other)
     days = int(given.get("days", 0))
     days += 1 if days >= 0 else -1
@@ -164,14 +166,30 @@ def _in_month(date: str, other: str) -> tuple[JSON, str]:
     }, f"{other} of {moment.at:%B %Y} = {found} ({found:%A})"
 
 
+def _day(text: str) -> Date:
+    moment = dates.parse_moment(text)
+    if not moment.has_date:
+        raise ToolError(f"{text.strip()!r} is a time of day: write a date")
+    return moment.at.date()
+
+
+def _moved_by(day: Date, days: int) -> Date:
+    try:
+        return day + timedelta(days=days)
+    except OverflowError as error:
+        raise ToolError("the result is outside the years 1 to 9999") from error
+
+
 def _count_days(date: str, other: str) -> tuple[JSON, str]:
     """How many days of a kind a month, a year or the days up to another have."""
     which, _, last = other.partition(" until ")
     if last:
-        first, end = (dates.parse_moment(text).at.date() for text in (date, last))
+        first, end = _day(date), _day(last)
+    elif re.fullmatch(r"\s*\d{1,2}:\d\d\s*", date):
+        raise ToolError(f"{date.strip()!r} is a time of day: write a month, a year or a date")
     else:
-        first, end = dates.date_span(date)
-        end -= timedelta(days=1)
+        first, behind = dates.date_span(date)
+        end = _moved_by(behind, -1)
     if end < first:
         raise ToolError(f"{end} is before {first}")
     count = dates.days_of(first, end, which)
@@ -180,12 +198,10 @@ def _count_days(date: str, other: str) -> tuple[JSON, str]:
 
 def _weekday_beside(step: int) -> Callable[[str, str], tuple[JSON, str]]:
     def find(date: str, other: str) -> tuple[JSON, str]:
-        moment = dates.parse_moment(date)
-        if not moment.has_date:
-            raise ToolError(f"{date.strip()!r} is a time of day: write a date")
-        found = dates.weekday_beside(moment.at.date(), other, step)
+        day = _day(date)
+        found = _moved_by(day, dates.days_to(day, other, step))
         side = "after" if step > 0 else "before"
-        return {"result": found.isoformat()}, f"the {other.strip().capitalize()} {side} {moment.text()} is {found}"
+        return {"result": found.isoformat()}, f"the {other.strip().capitalize()} {side} {day} is {found}"
 
     return find
 

@@ -319,8 +319,8 @@ def days_of(first: date, last: date, which: str) -> int:
     raise ToolError(f"{which!r} is no kind of day: write such as 'Mondays', 'working days' or 'weekend days'")
 
 
-def weekday_beside(day: date, name: str, step: int) -> date:
-    """The first Thursday, say, after a day (``step`` 1), or the last before it (-1).
+def days_to(day: date, name: str, step: int) -> int:
+    """How many days it is from a day to the first Thursday, say, after it (``step`` 1), or the last before it (-1).
 
     Raises:
         ToolError: there is no such weekday.
@@ -328,8 +328,7 @@ def weekday_beside(day: date, name: str, step: int) -> date:
     name = name.strip().lower()
     if name not in _WEEKDAYS:
         raise ToolError(f"{name!r} is no weekday: write such as 'Thursday'")
-    apart = (_WEEKDAYS.index(name) - day.weekday()) * step % 7 or 7
-    return day + timedelta(days=step * apart)
+    return step * ((_WEEKDAYS.index(name) - day.weekday()) * step % 7 or 7)
 
 
 def weekday_shifted(name: str, period: Period) -> str | None:

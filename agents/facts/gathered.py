@@ -9,6 +9,7 @@ from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.rows import Row, rows_of
 from pointwork.agents.facts.settings import SUFFIXES, sections_about
 from pointwork.agents.quoting import sentences_about
+from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.tabling import ranked, readable_tables
 from pointwork.errors import ToolError
@@ -34,10 +35,6 @@ FITS = 0.3
 # Names in rows that sentences are looked for with: of so many rows, so many, so long.
 _NAMING, _NAMES, _NAME = 3, 6, 30
 
-_DAY = re.compile(
-    r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}(?:st|nd|rd|th)?\.? [A-Z][a-z]{2,}|\b[A-Z][a-z]{2,} \d{1,2}\b(?!:)"
-)
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _HEADING = re.compile(r"\s*(?:#|\[[^\]]*\]\s*$)")
 # A sentence in which no number and no name stands holds no value.
 _HOLDS = re.compile(
@@ -150,9 +147,11 @@ def _line(sentence: Sentence) -> str:
 def _head(passage: Passage) -> str:
     """The heading, with the day that the file bears, as a letter does: "14 days from the date of this letter"."""
     heading = re.sub(r"^#+\s*", "", passage.heading.strip())
-    if not passage.dated or _DAY.search(heading):
-        year = _YEAR.search(passage.dated)
-        return heading[:40] if year is None or _YEAR.search(heading) else f"{heading[:40]} {year[0]}"
+    said = Question(heading).dates
+    if not passage.dated or any(date.day and date.year for date in said):
+        return heading[:40]
+    if any(date.day for date in said):  # a day of the year that the file is of
+        return f"{heading[:40]} {next(date.year for date in Question(passage.dated).dates)}"
     return f"{heading[:40]}, {passage.dated}" if heading else passage.letterhead[:60]
 
 

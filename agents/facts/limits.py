@@ -52,11 +52,6 @@ _ROWS = re.compile(
     r"days (?:when|on which|that)|(?:any|some) of|of (?:the|our) \w+s|some \w+s)\b",
     re.IGNORECASE,
 )
-# from here on, of what has just so much
-_AND_ON = re.compile(r"\b(?:from|at least|minimum(?: of)?|not under|no less than)(?: the| an?)? ?$", re.IGNORECASE)
-_AND_MORE = re.compile(
-    r"\W*(?:[\w/]+ )?(?:or more|and more|and above|or above|on(?:wards)?\b|upwards)", re.IGNORECASE
-)
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _BREAK = re.compile(r"[.;:,](?=\s)")
 
@@ -115,8 +110,9 @@ def _of_lines(task: str, asked: frozenset[str], lines: Sequence[str]) -> Iterato
     either = (below and beyond) or _LIMITED.search(task) is not None or _NOT.search(task) is not None
     for line in lines:
         for amount, said in _compared(line):
-            on = bool(_AND_ON.search(line[: amount.start]) or _AND_MORE.match(line[amount.end :]))
-            sides = (">=", "<") if on else (">", "<=")
+            # where just so much belongs to
+            upward = said in (">=", "<") or line[: amount.start].lower().endswith("from ")
+            sides = (">=", "<") if upward else (">", "<=")
             ways = (sides[below],) if below != beyond else (said,) if said and not either else sides
             words = _words(line, amount)
             if (below != beyond or said or _LIMITED.search(task)) and (fits := _shared(asked, words)):

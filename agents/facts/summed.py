@@ -57,7 +57,7 @@ def summed(
     met = meeting([*limits[:1], *foremost, *groups])[:MEETING]
     for group in once([*met, *limits, *groups[:GROUPS], *foremost]):
         table, rows = group.rows[0].table, group.rows
-        alone = group in limits and len(rows) == 1
+        alone = len(rows) == 1 and group in limits
         said = rows[0].told.partition(": ")[2] if alone else asked.said(rows)
         found.append(Fact(table.evidence, cut(f"{table.name} where {group.which}: {said}")))
     return found

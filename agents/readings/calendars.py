@@ -7,14 +7,23 @@ from pointwork.agents.parsing.amounts import TIMES, minutes_of
 from pointwork.agents.readings import Reading, lexicon
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question
 from pointwork.numerals import in_figures
-from pointwork.text import NUMBER_WORDS
+from pointwork.text import NUMBER_WORDS, STOP_WORDS
 
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
 _NTH = rf"(?<![\w-])(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=len, reverse=True))})"
 
-# "how many Mondays", "number of working days"
+# "how many Mondays", "number of working days", and words that ask for nothing else than how many there are
 _KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{_DAY}s)\b", re.IGNORECASE)
+_COUNTING = frozenset(
+    re.findall(
+        r"\S+",
+        """
+        count counted counting number total tell give know work together both end ends included inclusive first last
+        month year calendar mon fri monday friday saturdays sundays have has there many
+        """,
+    )
+)
 _BESIDE = re.compile(
     rf"\b(?P<day>{_DAY})\s+(?:immediately\s+|right\s+|directly\s+)?(?P<side>after|following|before|preceding)\s+"
     rf"(?:the\s+)?(?:{_DAY},?\s+(?:the\s+)?)?$",
@@ -61,6 +70,7 @@ _WITH_GAPS = re.compile(
 )
 _WHICH = re.compile(rf"\bthe\s+(?P<nth>{_NTH})\b", re.IGNORECASE)
 _FIRST_AFTER = re.compile(r"\b(?:first|next)\b[^.?]*\bafter\s+(?P<time>\d{1,2}:\d\d)", re.IGNORECASE)
+_LEAVES = re.compile(r"\b(?:when|what time|departures?)\b", re.IGNORECASE)
 _PAUSE = re.compile(rf"\b(?P<n>{_NUMBER})[\s-]*(?P<unit>min(?:ute)?s?|h(?:ou)?rs?|h)\b", re.IGNORECASE)
 _PAUSED = re.compile(r"\b(?:breaks?|lunch|pauses?|unpaid|rests?|not (?:counted|paid))\b", re.IGNORECASE)
 _WORKED = re.compile(r"\b(?P<unit>hours|minutes)\b|\bhow long\b", re.IGNORECASE)
@@ -79,10 +89,8 @@ _MINUTES_LEFT_OUT = re.compile(
     r"(?=\s*(?:[.,;?!]|$)|\s+(?:late|early|long|later|earlier|after|before)\b)",
     re.IGNORECASE,
 )
-
-
 _LARGE = re.compile(
-    r"\b(?:[a-z]+[ -]){1,4}(?=(?:days?|weeks?|months?|years?|hours?|minutes?)\b)(?<=hundred |housand )",
+    r"\b(?:[a-z]+[ -]){0,3}(?:hundred|thousand) (?=(?:days?|weeks?|months?|years?|hours?|minutes?)\b)",
     re.IGNORECASE,
 )
 
@@ -120,7 +128,7 @@ def _call(operation: str, date: str, other: str) -> Reading:
 def _counted(text: str, dates: Sequence[DateMention], full: Sequence[DateMention]) -> Reading | None:
     """How many Mondays, working days or weekend days."""
     kinds = list(dict.fromkeys(match["kind"] for match in _KIND.finditer(text)))
-    if not kinds or not lexicon.COUNT.search(text):
+    if not kinds or not _only_counts(text, dates):
         return None
     kind = next((one for one in kinds if not re.fullmatch(f"{_DAY}s", one, re.I)), kinds[0])
     months = [date for date in dates if date.month and date.year and not date.day]
@@ -130,8 +138,21 @@ def _counted(text: str, dates: Sequence[DateMention], full: Sequence[DateMention
     return _call("count_days", months[0].value(), kind) if len(months) == 1 and not full else None
 
 
+def _only_counts(text: str, dates: Sequence[DateMention]) -> bool:
+    """Whether days are counted and nothing about them: not "How many tickets were sold on Mondays in May 2025?"."""
+    undated = text
+    for date in dates:
+        undated = undated[: date.start] + " " * (date.end - date.start) + undated[date.end :]
+    plain = _KIND.sub(" ", re.sub(r"\([^)]*\)", " ", undated))
+    asks = next((part for part in re.split(r"[.?!]", plain) if lexicon.COUNT.search(part)), None)
+    words = re.findall(r"[^\W\d_]+", asks.lower()) if asks else []
+    return asks is not None and set(words) <= STOP_WORDS | _COUNTING
+
+
 def _beside(text: str, full: Sequence[DateMention]) -> Reading | None:
-    """The Thursday after a date, or before it."""
+    """The Thursday after a date, or before it, where that day is asked for."""
+    if not _WHEN.search(text):
+        return None
     for date in full:
         if found := _BESIDE.search(text[: date.start]):
             side = "after" if found["side"].lower() in ("after", "following") else "before"
@@ -150,7 +171,14 @@ def _in_month(text: str, dates: Sequence[DateMention]) -> Reading | None:
     found = _NTH_DAY.search(text)
     months = [date for date in dates if date.month and not date.day]
     years = {date.year for date in dates if date.year}
-    if not found or len(months) != 1 or len(years) != 1 or found.end() != months[0].start or len(dates) > 2:
+    if (
+        not found
+        or not _WHEN.search(text)
+        or len(months) != 1
+        or len(years) != 1
+        or found.end() != months[0].start
+        or len(dates) > 2
+    ):
         return None
     return _call("in_month", f"{min(years):04}-{months[0].month:02}", f"{found['nth']} {found['day']}")
 
@@ -226,7 +254,7 @@ def _departing(text: str, times: Sequence[float]) -> Reading | None:
         and re.search(r"\b(?:so on|same)\b", text, re.I)
     ):
         apart = times[1] - times[0]
-    if apart <= 0 or not times:
+    if apart <= 0 or not times or not _LEAVES.search(text):
         return None
     start = f"{int(times[0]) // 60:02}:{int(times[0]) % 60:02}"
     if every and not after and len(times) == 2 and re.search(r"\bnext\b", text, re.I):

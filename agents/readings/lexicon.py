@@ -246,7 +246,7 @@ COMPARED = re.compile(
     re.I,
 )
 OR_MORE = re.compile(
-    r"(?P<value>\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]{1,12})?\s+(?:or|and)\s+"
+    r"(?P<value>\d[\d,]*(?:\.\d+)?)(?:\s*[^\W\d_]{1,12}(?:/[^\W\d_]{1,4})?)?\s+(?:or|and)\s+"
     r"(?P<way>more|over|above|longer|higher|older|larger|heavier|less|fewer|under|below|shorter|lower|younger|smaller|lighter)\b",
     re.I,
 )

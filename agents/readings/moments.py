@@ -59,7 +59,7 @@ _NTH = re.compile(
 )
 _BETWEEN = re.compile(
     r"\bhow\s+(?:many|much\s+time|long|old)\b|\bbetween\b|\bdifference\b|\buntil\b|\bapart\b|\bfrom\b.*\bto\b|\bsince\b|\bdays?\s+(?:is|are|pass\w*)\b|"
-    r"\bnumber\s+of\b|\bnights\b|\b(?:minutes|hours)\s+to\b",
+    r"\bnumber\s+of\s+(?:\w+\s+)?(?:days|nights|weeks|months|years|hours|minutes)\b|\b(?:minutes|hours)\s+to\b",
     re.I | re.S,
 )
 # Of who came, or how many boats were sold, between two dates, these are no more than a condition.
@@ -73,6 +73,7 @@ BOTH = re.compile(
     r"first\s+and\s+(?:the\s+)?last)\b",
     re.I,
 )
+_AGAIN = re.compile(r"\b(?:another|again|further|more|then|plus|twice|each)\b", re.I)
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:birthday|anniversary)\b", re.I)
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
@@ -118,7 +119,8 @@ def _found(text: str) -> _Found:
         days, times = [f"{days[0]} {times[0]}"], []
     rest = _TIME.sub(" ", rest)
     # "payable within 30 days: which is the date thirty days after?" are 30 days
-    return _Found(days, times, list(dict.fromkeys(periods(rest))), _PERIOD.sub(" ", rest))
+    lengths = periods(rest) if _AGAIN.search(text) else list(dict.fromkeys(periods(rest)))
+    return _Found(days, times, lengths, _PERIOD.sub(" ", rest))
 
 
 def periods(text: str) -> list[str]:

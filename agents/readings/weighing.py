@@ -79,7 +79,7 @@ def _weighed(match: re.Match[str]) -> tuple[str, dict[str, str]] | None:
 
 
 def _first_of_two(text: str, asked: re.Match[str]) -> tuple[str, dict[str, str]] | None:
-    """ "1 lb 12 oz or 800 g: is the first one heavier?"""
+    """Whether the one or the other of two measures is more: "1 lb 12 oz or 800 g: is the first one heavier?"."""
     parts = _OR.split(measured(text))
     sides = [" + ".join(one[2] for one in quantities(part)) for part in parts]
     if len(sides) != 2 or not all(sides):

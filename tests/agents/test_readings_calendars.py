@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from pointwork.agents.readings import moments
 from pointwork.agents.readings.calendars import plainly
 from pointwork.agents.readings.question import Question
+from pointwork.errors import ToolError
 from pointwork.tools.calculator import calculate
 from pointwork.tools.date_math import date_math
-from pointwork.tools.dates import days_of, weekday_beside
+from pointwork.tools.dates import days_of, days_to
 
 
 def said(text: str) -> str:
@@ -70,6 +71,7 @@ def test_what_a_calendar_or_timetable_says(text: str, answer: str) -> None:
     ("text", "answer"),
     [
         ("Payable within 30 days of 17 January 2025: which is the date thirty days after?", "2025-02-16"),
+        ("2 weeks after 3 May 2025, and then another 2 weeks: which date is that?", "2025-05-31"),
         ("In on 28.01.2025, out on 04.03.2025. Number of days?", "35 days"),
         ("Arrival 2/27/2024, departure 5 March 2024. Number of nights?", "7 days"),
         ("From the first of July 2022 to 31 December 2024, both included. How many whole months?", "30 months"),
@@ -95,6 +97,12 @@ def test_dates_and_periods_as_people_write_them(text: str, answer: str) -> None:
     [
         "How many Mondays are there?",  # of which month
         "Do we open on Mondays in September 2025?",  # not counted
+        "How many tickets did we sell on Mondays in May 2025?",  # something else is
+        "How many Mondays of May 2025 were rainy?",
+        "How many working days did Tom miss in May 2025?",
+        "What did we sell on the Monday before 1 May 2026?",  # no day is asked for
+        "What were our takings on the second Sunday in May in 2027?",
+        "A bus runs every 25 minutes from 06:40. What does the second ticket cost?",
         "Is the Thursday free?",
         "If 1 October is a Wednesday, what weekday is 3 November?",  # of another month
         "He turns 18 in May.",
@@ -145,6 +153,34 @@ def test_days_of_a_kind_are_counted_one_by_one(first: date, apart: int, weekday:
 
 @given(st.dates(date(1900, 1, 1), date(2100, 1, 1)), st.sampled_from([1, -1]), st.integers(0, 6))
 def test_a_weekday_beside_a_day_is_the_nearest_one(day: date, step: int, weekday: int) -> None:
-    found = weekday_beside(day, f"{date(2024, 1, 1 + weekday):%A}", step)
-    assert found.weekday() == weekday
-    assert 1 <= (found - day).days * step <= 7
+    apart = days_to(day, f"{date(2024, 1, 1 + weekday):%A}", step)
+    assert (day + timedelta(days=apart)).weekday() == weekday
+    assert 1 <= apart * step <= 7
+
+
+@pytest.mark.parametrize(
+    ("operation", "day", "other", "says"),
+    [
+        ("count_days", "14:00", "Mondays", "time of day"),
+        ("count_days", "2025-09-01", "Mondays until 14:00", "time of day"),
+        ("count_days", "2025-09-02", "Mondays until 2025-09-01", "is before"),
+        ("count_days", "2025-09", "Foodays", "no kind of day"),
+        ("weekday_after", "14:00", "Monday", "time of day"),
+        ("weekday_after", "2025-09-02", "Fooday", "no weekday"),
+        ("weekday_after", "9999-12-31", "Monday", "years 1 to 9999"),
+        ("weekday_before", "0001-01-01", "Monday", "years 1 to 9999"),
+        ("difference_inclusive", "08:00", "10:00 in hours", "time of day"),
+        ("difference_inclusive", "2024-01-01", "9999-12-31 in months", "years 1 to 9999"),
+        ("add", "Tuesday", "2 months", "only days and weeks"),
+    ],
+)
+def test_what_no_calendar_has_is_said(operation: str, day: str, other: str, says: str) -> None:
+    arguments = {"operation": operation, "date": day, "other": other}
+    with pytest.raises(ToolError, match=says):
+        date_math.fn(**date_math.validate(arguments))
+
+
+def test_both_ends_count_in_either_direction() -> None:
+    for first, last, months in (("2022-07-01", "2024-12-31", "30"), ("2024-12-31", "2022-07-01", "-30")):
+        arguments = {"operation": "difference_inclusive", "date": first, "other": f"{last} in months"}
+        assert date_math.fn(**date_math.validate(arguments)).answer == f"{months} months"
