@@ -80,6 +80,7 @@ def test_a_sentence_tells_the_limit_and_the_task_the_side(
         ("Is the wind over the limit?", "In wind above 25 km/h nobody flies."),  # rows are not
         ("By how many km was that too windy?", "In wind above 25 km/h nobody flies."),
         ("How many flights were too windy?", "In wind above 60 km/h nobody flies."),  # all are on one side
+        ("How many flights were too windy?", "In wind above 5 km/h nobody flies."),
         ("How many flights were too windy?", "In wind nobody flies for 25 minutes."),  # another unit
         ("How many guests came too late?", "In the wind of 25 km/h they came."),  # not of these rows
     ],
@@ -95,6 +96,15 @@ def test_what_the_task_says_itself_comes_first_and_a_year_is_no_limit(root: Path
     assert groups("Which was the longest after more than 2024?", root) == []
     # a query counts them
     assert groups("How many flights had a wind of more than 10 km/h?", root) == []
+
+
+def test_of_two_tables_the_likelier_comes_first(root: Path) -> None:
+    (root / "sails.csv").write_text(FLIGHTS.replace("flight,", "sail,"))
+    tables = sorted(catalog(root), key=lambda table: table.name)
+    task, line = "How many days had too much wind on all flights and sails?", "In wind above 25 km/h nobody goes."
+    for likely in (tables, tables[::-1]):
+        found = limited(task, [line], rows_of(root, tables), likely)
+        assert [one.rows[0].table for one in found] == likely
 
 
 def test_of_two_limits_the_one_whose_words_the_task_has_comes_first(root: Path) -> None:
