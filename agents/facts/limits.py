@@ -23,7 +23,6 @@ LIMITS = 2
 
 _OWN = 3  # what the task says itself counts as so many words of it
 _STEM = 4  # letters of a word that begins another of its family
-_LATER = 0.5  # how much less a table counts than the one before it
 _TABLES = 2  # that a task may speak of, in which rows are looked for
 _AROUND = 60  # characters of a sentence around a number that say what it limits
 
@@ -82,7 +81,7 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
     asked = frozenset(tokenize(task))
     own = _of_task(task) if asked_end(task) else ()  # what is only counted, a query says
     limits = [*own, *(_of_lines(task, asked, lines) if _ROWS.search(task) else ())]
-    ranked: list[tuple[float, int, list[Group]]] = []
+    ranked: list[tuple[float, int, int, list[Group]]] = []
     for place, table in enumerate(likely[:_TABLES] if limits else ()):
         rows = [row for row in every.rows if row.table is table]
         named = _shared(asked, tokenize(table.name))
@@ -93,9 +92,9 @@ def limited(task: str, lines: Sequence[str], every: Rows, likely: Sequence[Table
             for order, limit in enumerate(limits):
                 worth = _fits(name, limit) if limit.own or shared or named else 0.0
                 if worth and (groups := list(_parted(spoken(name), values, limit))):
-                    ranked.append((worth + shared + limit.fits - _LATER * place, -order, groups))
-    ranked.sort(key=lambda one: one[:2], reverse=True)
-    return [group for _, _, groups in ranked[:LIMITS] for group in groups]
+                    ranked.append((worth + shared + limit.fits, -place, -order, groups))
+    ranked.sort(key=lambda one: one[:3], reverse=True)
+    return [group for *_, groups in ranked[:LIMITS] for group in groups]
 
 
 def _of_task(task: str) -> Iterator[_Limit]:
