@@ -11,9 +11,7 @@ from pointwork.agents.readings.question import Question
 from pointwork.text import STOP_WORDS, sentences
 
 _BARE_DAY = re.compile(
-    r"(?:\b(?P<by>from|until|till|by|up to|before|after|since)\s+)?\b(?:what|which)\s+day\b"
-    r"(?!\s+of\s+the\s+(?:week|year|month)\b)",
-    re.IGNORECASE,
+    r"(?:\b(?P<by>from|until|till|by|up to|before|after|since)\s+)?\b(?:what|which)\s+day\b", re.IGNORECASE
 )
 _ASKS_MOMENT = re.compile(
     r"\b(?:when|what time|(?:what|which) (?:week)?(?:day|date|month|year)|dates?|deadline|o'clock|time of day|"

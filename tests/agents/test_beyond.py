@@ -10,6 +10,8 @@ from pointwork.agents.readings import moments
     [
         "My ticket runs out on 26 August 2025. Until what day can I still renew it?",
         "The parcel was handed in on 19 May 2025. On which day does it count as delivered?",
+        "Until what day can a ticket of 26 August 2025 be renewed?",
+        "From what date on is 1 month at today's fee too dear?",
         "If I set up a fresh vat on 26 May 2025, on which day is it ripe?",
         "We came on 5 June 2025. Is it cheaper on a weekday?",
         "What do both groups pay us in one month at the fees of today?",
@@ -46,6 +48,10 @@ def test_what_needs_more_than_its_dates_is_not_read_from_them(text: str) -> None
         ),
         (
             "It costs nothing. What date is 2 weeks after 5 May 2025?",
+            {"operation": "add", "date": "2025-05-05", "other": "2 weeks"},
+        ),
+        (
+            "What date is 2 weeks after 5 May 2025, when prices go up?",
             {"operation": "add", "date": "2025-05-05", "other": "2 weeks"},
         ),
         ("The recipe asks for 2 litres of milk: how many ml?", {"expression": "(2 litres) to ml"}),
