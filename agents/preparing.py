@@ -13,7 +13,8 @@ from pointwork.agents.linking import linked_schema
 from pointwork.agents.querying import TABLES as SHOWN
 from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
-from pointwork.agents.readings import Reading, moments
+from pointwork.agents.readings import Reading
+from pointwork.agents.readings.beyond import outright
 from pointwork.agents.readings.expressions import expression_of, is_formula
 from pointwork.agents.readings.names import names
 from pointwork.agents.readings.question import Question
@@ -71,8 +72,7 @@ _SPELLED = re.compile(
 async def fits_calculator(text: str, context: ToolContext) -> float:
     if expression_of(text) or comparison_of(text):
         return 1.0
-    read = moments.readings(text)
-    if read and read[0].score >= 1.0:
+    if outright(text) is not None:
         return WHOLLY
     question = Question(text)
     numbers = len(re.findall(r"\{s\d+\}", text)) + len(question.numbers) + len(question.comparisons)
@@ -134,9 +134,8 @@ async def prepare_calculator(text: str, context: ToolContext) -> Prepared:
         return Prepared(
             call=("calculate", {"expression": f"{plain['value']} * 1 {plain['unit']} to {plain['unit']}"})
         )
-    read = moments.readings(text)
-    if read and read[0].score >= 1.0:
-        return Prepared(call=(read[0].tool, read[0].arguments))
+    if (read := outright(text)) is not None:
+        return Prepared(call=(read.tool, read.arguments))
     background = partial(_spoken_of, text, context)
     if is_formula(text):  # no word problem: another formula is not its answer
         return Prepared(background=background)

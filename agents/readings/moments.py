@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 from pointwork.agents.readings import Reading, calendars, lexicon
-from pointwork.agents.readings.beyond import beyond
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
 from pointwork.numerals import in_figures
@@ -101,7 +100,7 @@ def readings(text: str) -> list[Reading]:
     gap = _GAP.match(text)
     found = _found(_DOTTED.sub(r"\1:\2", gap["inside"] if gap else text))
     reading = _dated(text, found) or _of_month(text, found) or conversion(text)
-    return [reading] if reading is not None and not beyond(text, reading) else []
+    return [reading] if reading is not None else []
 
 
 def _found(text: str) -> _Found:
