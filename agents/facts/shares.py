@@ -6,7 +6,10 @@ _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth":
 # what a share is followed by: "a third of it", "a fifth to Ann"; no "a third boat", "a quarter to 6"
 _THEN = (
     r"(?=\s*(?:[.,;:!?)]|$)|\s+(?:off?|less|more|goes?|comes?|when|if|is|are|was|now|at|in|on|for|from|and|or|by|as|"
-    r"back|again|each|extra|full|to(?! (?:\d|noon|midnight)))\b)"
+    r"back|again|each|extra|full|to(?! (?:\d|noon|midnight)))\b|"
+    # no "a third longer day"
+    r"\s+(?:cheaper|dearer|longer|shorter|higher|lower|heavier|lighter|bigger|smaller|faster|slower|older|fewer)"
+    r"(?:\s+than\b|\s*(?:[.,;:!?)]|$)))"
 )
 _PART = re.compile(
     r"(?<![\w.-])(?<!\d )(?P<n>an?|one|\d{1,2})[ -]"
@@ -45,10 +48,17 @@ _TIMES = re.compile(
 )
 
 
+_WAGES = [
+    (re.compile(rf"(?<![\w-]){said}(?![\w-])", re.IGNORECASE), times)
+    # no "a good time and a half bottle of wine"
+    for said, times in ((rf"time[ -]and[ -]a[ -]half(?:{_THEN}|(?= (?:after|over|beyond)\b))", "1.5 times"), (r"double[ -]time", "2 times"))
+]
+
+
 def in_per_cent(text: str) -> str:
     """A text, its numbers in figures, with shares in per cent, ``2 times`` for twice, parts of hours in minutes."""
-    for half, part in _HALVES:
-        text = half.sub(part, text)
+    for said, figure in (*_HALVES, *_WAGES):
+        text = said.sub(figure, text)
     return _TIMES.sub("2 times", _PART.sub(_part, text))
 
 

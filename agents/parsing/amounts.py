@@ -16,7 +16,7 @@ _AMOUNT = re.compile(
     r"(?<![\w./:-])(?P<number>(?:(?<!\S)-)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?))(?![\w]*[:/]\d|-\d|\.\d)"
     r"(?=(?:[a-zA-Z%€£$°²³]{0,3}(?!\w))|$)"
 )
-_LONGEST = 9  # digits of a number
+_LONGEST = 9  # of a number before its point; a third is 33.3333333333 per cent (``facts.shares``)
 _DIALLED = re.compile(r"(?<![\w.,:/-])\+?0\d{2,}[ /-]$")  # 01632 960690
 
 
@@ -69,5 +69,5 @@ def _in_line(text: str, line: int) -> Iterator[Amount]:
                 yield Amount(float(date.fromisoformat(written).toordinal()), DATE, written, start, end, line)
         elif match["time"]:
             yield Amount(minutes_of(written), TIME, written, start, end, line)
-        elif len(written) <= _LONGEST and not re.match(r"0\d", written) and not _DIALLED.search(text[:start]):
+        elif len(written.partition(".")[0]) <= _LONGEST and not re.match(r"0\d", written) and not _DIALLED.search(text[:start]):
             yield Amount(float(written.replace(",", "")), NUMBER, written, start, end, line)

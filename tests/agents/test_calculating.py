@@ -16,6 +16,7 @@ from pointwork.agents.agreeing import DOUBTED, LEAST, MOST, SECOND, SURE, agreed
 from pointwork.agents.builtin import builtin_agents
 from pointwork.agents.calculated import calculated
 from pointwork.agents.decomposer import Decomposed, calculates
+from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.facts.gathered import MANY, SENTENCES, Fact
 from pointwork.agents.learned import Learned
 from pointwork.agents.parsing import calculating
@@ -43,6 +44,12 @@ def test_amounts_are_numbers_dates_and_times() -> None:
         (545, TIME, 1),
         (20, NUMBER, 1),
     ]
+
+
+def test_a_third_is_an_amount() -> None:
+    """Its 12 digits are no telephone number's: "a third of it" was none until then."""
+    text = in_one_form("A third of it goes to Ann, two thirds to Bo.")
+    assert [one.value for one in amounts_of([text])] == pytest.approx([100 / 3, 200 / 3])
 
 
 @pytest.mark.parametrize(

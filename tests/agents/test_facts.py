@@ -224,6 +224,8 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
         ("How long until it is three quarters full?", "How long until it is 75 per cent full?"),
         ("Children pay half price.", "Children pay 50 per cent of the price."),
         ("Paid at double the hourly rate.", "Paid at 2 times the hourly rate."),
+        ("Time and a half after 8 hours, double time then.", "1.5 times after 8 hours, 2 times then."),
+        ("A quarter cheaper, a fifth longer than ours.", "25 per cent cheaper, 20 per cent longer than ours."),
         ("Is it twice as long as the rope?", "Is it 2 times as long as the rope?"),
         ("Three quarters of an hour before, half an hour at least", "45 minutes before, 30 minutes at least"),
         *((same, same) for same in (  # no share of something
@@ -232,6 +234,7 @@ def test_what_is_below_zero_has_its_sign(text: str, form: str) -> None:
             "Half a tablet at half-time, washed twice.",
             "The other half of it, the half of them that came, and a week and a third.",
             "It costs 60 a quarter or 90 pounds a quarter.",
+            "We had a good time and a half bottle of wine on a third longer day.",
             "It is paid over 4 quarters, and 5 quarters are late.",
         )),
     ],
