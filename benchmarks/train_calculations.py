@@ -10,14 +10,14 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
 - ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl``,
-  ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl`` and ``task_steps_twins.jsonl``: 580 places, with what
-  queries and sums of rows say (``agents/facts/queried.py``), and some of them without any lines, to learn
-  what a text does not hold;
+  ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl``, ``task_steps_twins.jsonl`` and
+  ``task_steps_voices.jsonl``: 635 places, with what queries and sums of rows say (``agents/facts/queried.py``),
+  some of them without any lines, to learn what a text does not hold, and with a part of their lines (``dealt``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
-``task_steps_*_unseen.jsonl`` of the same names measure it: 48 places of which nothing is learnt.
+``task_steps_*_unseen.jsonl`` of the same names measure it: 53 places of which nothing is learnt.
 """
 
 import argparse
@@ -36,6 +36,7 @@ import torch
 from parser_training.asked import asked, fewer, misled, mixed, read
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
+from parser_training.dealt import Dealt, Lesson, dealt
 from parser_training.network import rate
 from parser_training.scattered import Problem, scattered
 from rich.progress import Progress, track
@@ -53,12 +54,12 @@ from pointwork.training.recipes.varying import names_of, varied
 OUT = ROOT / "agents/parsing/calculations.npz"
 SUMS = "task_steps_sums.jsonl"
 QUERIED = tuple(
-    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins")
+    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices")
 )
-MORE = ("mixed", "twin")  # word problems that the parser was not taught
+MORE = ("mixed", "twin", "spoken")  # word problems that the parser was not taught
 BARE = 1500  # tasks that are shown without their lines
 PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
-MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins")
+MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins", "voices")
 UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in MEASURED)
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
@@ -101,7 +102,7 @@ def asked_rows(kept: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
 
 
-def wider(told: Sequence[Problem], pieces: Pieces) -> list[list[Calculated]]:
+def wider(told: Sequence[Problem], pieces: Pieces) -> list[Sequence[Lesson]]:
     """From outside of those places: word problems among sentences of others, and amounts that pages tell."""
     pages = [page for name in PAGES for page in rows_of(name)]
     rows = [row for page in track(pages, "questions about pages") for row in read(page, 0)]
@@ -111,16 +112,28 @@ def wider(told: Sequence[Problem], pieces: Pieces) -> list[list[Calculated]]:
     ]
 
 
-def corpus(kept: Path, pieces: Pieces) -> list[list[Calculated]]:
-    """Tasks in the order in which batches take turns: five of eight have what queries say, six are told anew."""
+def parts(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Dealt]:
+    """Those that have more lines than are read at once, with a part of them."""
+    chance, found = random.Random(0), list[Dealt]()
+    for row in track(rows, "tasks with a part of their lines"):
+        with suppress(Other):
+            if (one := dealt(row, pieces, chance)) is not None:
+                found.append(one)
+    return found
+
+
+def corpus(kept: Path, pieces: Pieces) -> list[Sequence[Lesson]]:
+    """Tasks in the order in which batches take turns: five of nine have what queries say, six are told anew."""
     facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
     queries = [row for name in QUERIED for row in rows_of(name)]
     sorts = (facts, queries, asked_rows(kept))
     plain, queried = (tasks(rows, pieces) for rows in sorts[:2])
-    anew = ([one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts)
-    plain_anew, queried_anew, questions_anew = anew
+    plain_anew, queried_anew, questions_anew = (
+        [one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts
+    )
     queried += bare(queries, pieces)
-    return [queried, queried_anew, plain_anew, queried_anew, questions_anew, queried_anew, plain, queried_anew]
+    anew = [queried_anew, plain_anew, queried_anew, questions_anew, queried_anew]
+    return [queried, *anew, plain, queried_anew, parts(queries, pieces)]
 
 
 def bare(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Calculated]:
@@ -129,14 +142,14 @@ def bare(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Calculated]:
     return [one for one in tasks(without, pieces) if not one.steps and one.shown.amounts]
 
 
-def longer(rows: list[Calculated], times: int) -> list[Calculated]:
+def longer(rows: Sequence[Lesson], times: int) -> list[Lesson]:
     """Those with three values or more so often as said; they are what it does worst."""
 
-    def values(one: Calculated) -> int:
+    def values(one: Lesson) -> int:
         seen = len(one.shown.amounts)
         return len({place for step in one.steps for place in step[:2] if place < seen})
 
-    return rows + [one for one in rows if values(one) >= 3] * (times - 1)
+    return [*rows, *[one for one in rows if values(one) >= 3] * (times - 1)]
 
 
 def sums(data: Path) -> list[Problem]:
@@ -149,7 +162,7 @@ def sums(data: Path) -> list[Problem]:
     return [*own, *gsm8k(data / "gsm8k/train.jsonl")]
 
 
-def train(network: Calculator, sorts: list[list[Calculated]], told: list[Calculated], given: Any) -> None:
+def train(network: Calculator, sorts: Sequence[Sequence[Lesson]], told: list[Calculated], given: Any) -> None:
     """For as long as is given."""
     chance = random.Random(given.seed)
     kept = ("layers", "pos", "n0")
@@ -167,7 +180,7 @@ def train(network: Calculator, sorts: list[list[Calculated]], told: list[Calcula
                 group["lr"] = given.rate * fast * rate(spent)
             optimiser.zero_grad()
             some = next(turns[step % len(turns)])
-            some = [one for one in some if one.steps or chance.random() < SILENT] or some
+            some = [one for one in some if one.steps or isinstance(one, Dealt) or chance.random() < SILENT] or some
             shown = []
             for rows, worth in ((some, 1.0), (next(others), WORTH)):
                 seen = network.see(rows)

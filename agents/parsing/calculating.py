@@ -177,15 +177,20 @@ class _Reader:
 
 
 def _dealt(sizes: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Rows of lines, each line in ``DEALT`` of them with others beside it; about so many word pieces each."""
+    """Rows of lines, each line in ``DEALT`` of them with others beside it."""
     for number in range(DEALT):
-        order, rows, used = list(range(len(sizes))), -(-sum(sizes) // max(room, 1)), 0
-        random.Random(number).shuffle(order)
-        dealt: list[list[int]] = [[] for _ in range(rows)]
-        for line in order:
-            dealt[min(rows - 1, rows * used // sum(sizes))].append(line)
-            used += sizes[line]
-        yield from filter(None, dealt)
+        yield from dealt_into_rows(sizes, room, random.Random(number))
+
+
+def dealt_into_rows(sizes: Sequence[int], room: int, chance: random.Random) -> Iterator[list[int]]:
+    """Rows of lines, each line in one of them; about so many word pieces each."""
+    order, rows, used = list(range(len(sizes))), -(-sum(sizes) // max(room, 1)), 0
+    chance.shuffle(order)
+    dealt: list[list[int]] = [[] for _ in range(rows)]
+    for line in order:
+        dealt[min(rows - 1, rows * used // sum(sizes))].append(line)
+        used += sizes[line]
+    yield from filter(None, dealt)
 
 
 def _in_place(found: Calculation, order: Sequence[int]) -> Calculation:

@@ -283,6 +283,8 @@ class _Writer:
 
     def _of(self, tree: Tree) -> int:
         if tree[0] == "value":
+            if not tree[3]:  # "4 by 4 metres": two numbers
+                return self._place(*tree[1:])
             if tree not in self.known:
                 self.known[tree] = self._place(*tree[1:])
             return self.known[tree]

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from parser_training.calculations import Calculated
+from parser_training.dealt import Dealt, Lesson
 from parser_training.network import Layer, embedded
 from parser_training.ways import Course, Ways, ways_of
 from pointwork.agents.parsing.amounts import NUMBER
@@ -59,7 +60,7 @@ class Calculator(nn.Module):
                 known = torch.tensor(np.array(goes_on.weights[name]))
                 tensor.copy_(_lengthened(known, len(tensor)) if tensor.ndim else known)
 
-    def see(self, rows: Sequence[Calculated]) -> torch.Tensor:
+    def see(self, rows: Sequence[Lesson]) -> torch.Tensor:
         """The last layer of some tasks: shape (tasks, longest, width)."""
         longest = -(-max(len(row.pieces) for row in rows) // 8) * 8
         ids, marks = (torch.zeros(len(rows), longest, dtype=torch.long) for _ in range(2))
@@ -75,8 +76,10 @@ class Calculator(nn.Module):
                 x = layer(x, away)
         return functional.dropout(x.float(), _DROPPED, self.training)
 
-    def loss(self, seen: torch.Tensor, one: Calculated) -> torch.Tensor:
+    def loss(self, seen: torch.Tensor, one: Lesson) -> torch.Tensor:
         """Whether the lines say it, which amounts are needed, and of all steps which two and how."""
+        if isinstance(one, Dealt):
+            return self._loss_of_dealt(seen, one)
         said = torch.tensor(float(bool(one.steps)))
         total = functional.binary_cross_entropy_with_logits(self.answer(seen[0])[0], said)
         if not one.steps:
@@ -90,6 +93,12 @@ class Calculator(nn.Module):
         steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
         return total + _RELEVANCE * needed + torch.stack([_choices(logits, right) for logits, right in steps]).sum()
 
+    def _loss_of_dealt(self, seen: torch.Tensor, one: Dealt) -> torch.Tensor:
+        """Whether all that is needed stands in a part of the lines, and which amounts are."""
+        total = functional.binary_cross_entropy_with_logits(self.answer(seen[0])[0], torch.tensor(float(one.whole)))
+        leaves = list(dict.fromkeys(one.leaves))
+        return total + _relevant(self._amounts(seen, one)[1], leaves)[1]
+
     def right(self, seen: torch.Tensor, one: Calculated) -> bool:
         """Whether the likeliest is right at each step; of a task that its lines answer."""
         ways = ways_of(one)
@@ -98,7 +107,7 @@ class Calculator(nn.Module):
         steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
         return all(int(logits.argmax()) in right for logits, right in steps)
 
-    def _amounts(self, seen: torch.Tensor, one: Calculated) -> tuple[torch.Tensor, torch.Tensor]:
+    def _amounts(self, seen: torch.Tensor, one: Lesson) -> tuple[torch.Tensor, torch.Tensor]:
         """What stands for each amount, and how likely it is needed, as a logit."""
         pooled = torch.stack([seen[a:b].mean(0) for a, b in one.shown.places])
         return pooled, self.u(torch.cat([pooled, seen[0].expand(len(pooled), WIDTH)], 1))[:, 0]

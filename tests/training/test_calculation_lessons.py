@@ -30,7 +30,7 @@ def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # pyright: ignore[reportUnknownMemberType]
     yield {
         name: importlib.import_module(f"parser_training.{name}")
-        for name in ("asked", "calculations", "calculator", "scattered", "ways")
+        for name in ("asked", "calculations", "calculator", "dealt", "scattered", "ways")
     }
     for name in [name for name in sys.modules if name.startswith("parser_training")]:
         del sys.modules[name]
@@ -241,6 +241,7 @@ def test_all_ways_come_to_the_same(lessons: Any, values: list[int], signs: list[
         ("places_more", 0.75, 0.97),
         ("kinds", 0.75, 0.97),
         ("twins", 0.75, 0.97),
+        ("voices", 0.75, 0.97),
     ],
 )
 def test_of_a_recipe_nearly_all_tasks_are_learnt(lessons: Any, name: str, least: float, most: float) -> None:
@@ -266,6 +267,16 @@ def test_word_problems_are_learnt_too(lessons: Any) -> None:
         ("How many are 3 and 5?", ("+", 3.0, 5.0), 20.0),
     ]
     assert [len(one.steps) for one in module.problems(rows, pieces)] == [1, 2]
+
+
+def test_a_number_that_stands_twice_is_meant_twice(lessons: Any) -> None:
+    """No amount is joined with itself: "4 by 4" was nothing to learn from."""
+    row = {"task": "A bed of 4 by 4 metres, 2 plants on each. How many?", "around": "", "steps": ["4 * 4 * 2"]}
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    assert [step[:2] for step in one.steps] == [(0, 1), (2, 3 + len(CONSTANTS))]
+    once = {**row, "task": "4 boxes of 30, 4 bags of 5. How many?", "steps": ["4 * 30 + 4 * 5"]}
+    one = lessons["calculations"].calculated(once, encoder.shipped().pieces)
+    assert [step[:2] for step in one.steps[:2]] == [(0, 1), (2, 3)]
 
 
 PROBLEMS: list[tuple[str, Any, float]] = [
@@ -504,3 +515,46 @@ def test_in_fewer_lines_what_is_needed_stays_and_others_fill_the_room(lessons: A
     assert len({tuple(one) for one in told}) > 10
     assert fewer(row, {28, 3}, pieces, 2, 0)["around"].splitlines() == [lines[3], lines[28]]
     assert fewer(row, set[int](), pieces, 10_000, 0) == row
+
+
+MANY = [f"stock: tin {number}; price {number}.50; shelf {number}" for number in range(40)]
+
+
+def _dealt(lessons: Any, *steps: str, lines: list[str] = MANY) -> list[Any]:
+    row = {"task": "What do both tins cost?", "steps": steps, "around": "\n".join(lines)}
+    pieces = encoder.shipped().pieces
+    return [lessons["dealt"].dealt(row, pieces, random.Random(seed)) for seed in range(30)]
+
+
+def test_of_a_part_of_the_lines_it_is_known_which_amounts_are_needed(lessons: Any) -> None:
+    told = _dealt(lessons, "price of tin 3 = 3.50", "price of tin 28 = 28.50", "{s1} + {s2}")
+    needed = [sorted(one.shown.amounts[place].value for (place,) in one.leaves) for one in told]
+    assert {tuple(values) for values in needed} == {(), (3.5,), (28.5,), (3.5, 28.5)}
+    assert all(one.whole == (len(values) == 2) for one, values in zip(told, needed, strict=True))
+    assert 20 <= sum(map(bool, needed)) < 30  # most hold something
+    assert all(len(one.pieces) <= calculating.ROW + calculating.SEEN // 10 for one in told)
+    assert all(not one.steps for one in told)
+
+
+def test_what_has_room_or_is_not_said_is_not_dealt(lessons: Any) -> None:
+    assert not any(_dealt(lessons, "price of tin 3 = 3.50", "{s1} * 2", lines=MANY[:5]))
+    assert not any(_dealt(lessons, "price of tin 41 = 41.50", "{s1} * 2"))
+
+
+def test_of_a_part_what_is_needed_is_learnt_and_no_steps(lessons: Any) -> None:
+    """A network that weighs what is needed as it should has less loss than one that does the contrary."""
+    network = lessons["calculator"].Calculator(encoder.shipped())
+    network.eval()
+    one = next(
+        one
+        for one in _dealt(lessons, "price of tin 3 = 3.50", "price of tin 28 = 28.50", "{s1} + {s2}")
+        if one.leaves
+    )
+    seen = network.see([one])[0]
+    wanted = torch.full((len(one.shown.amounts),), -5.0)
+    wanted[[place for (place,) in one.leaves]] = 5.0
+    losses: list[float] = []
+    for weights in (wanted, -wanted):
+        network._amounts = Mock(return_value=(None, weights))
+        losses.append(float(network.loss(seen, one).detach()))
+    assert losses[0] < 2 < losses[1]
