@@ -85,23 +85,29 @@ async def fits_calculator(text: str, context: ToolContext) -> float:
     signs = len(_COMPUTES.findall(text))
     if not numbers:
         return 0.0
-    if several > 1 and not is_formula(text) and await asyncio.to_thread(_solved, text):
-        return 0.0 if await _of_rows(text, context) else SOLVED
+    if several > 1 and not is_formula(text):
+        if await _of_rows(text, context):
+            return 0.0
+        if await asyncio.to_thread(_solved, text):
+            return SOLVED
     return min(0.72, 0.24 * min(several, 2) + 0.12 * min(signs, 2))
 
 
 async def _of_rows(text: str, context: ToolContext) -> bool:
     """Whether it is calculated with what rows are told apart by: "ticket 505 against 502" is no sum of them."""
+    if context.root is None:
+        return False
     problem = await asyncio.to_thread(_problem, text)
-    if context.root is None or problem is None:
+    used = _figures_of(problem) if problem else [number for number, _, _ in Question(text).numbers]
+    if not used:
         return False
     tables = await readable_tables(context)
     try:
         every = await asyncio.to_thread(rows_of, context.root.resolve(), tables)
     except ToolError:  # a file is just being written
         return False
-    used = _figures_of(problem)
-    return any(row.cells[0] in used for row in every.numbered(text, len(used), spoken=True))
+    named = {row.cells[0] for row in every.numbered(text, len(used), spoken=True)}
+    return bool(named & set(used)) if problem else set(used) <= named
 
 
 @lru_cache(maxsize=256)

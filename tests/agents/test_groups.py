@@ -2,9 +2,11 @@
 
 import asyncio
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from pointwork.agents import preparing
 from pointwork.agents.facts import rows
 from pointwork.agents.facts.gathered import facts_around
 from pointwork.agents.facts.groups import meeting, named_groups
@@ -87,17 +89,21 @@ def test_rows_are_named_by_their_number(task: str, tickets: list[str], root: Pat
     assert [row.cells[0] for row in rows_of(root, catalog(root)).numbered(task, 4)] == tickets
 
 
-def test_numbers_of_rows_are_no_word_problem(root: Path) -> None:
+def test_numbers_of_rows_are_no_word_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(text: str, root: Path | None) -> float:
         return asyncio.run(fits_calculator(text, ToolContext(root=root)))
 
     tickets = "Ticket 1005 against ticket 1004: how many tonnes more?"
-    assert fit(tickets, root) == 0
-    assert fit(tickets, None) == SOLVED
+    assert fit(tickets, root) == 0 < fit(tickets, None)
+    priced = "Ticket 1005 at 14 euros a tonne: what does it cost?"
+    assert fit(priced, root) == 0
+    assert fit(priced, None) == SOLVED
     assert (
         fit("Load 1005 is 20 tonnes at 14 euros a tonne. What does it cost?", root) == SOLVED
     )  # without its number
     assert fit("A crate of 1005 eggs and one of 1004 eggs: how many eggs are in both?", root) == SOLVED
+    monkeypatch.setattr(preparing, "_problem", Mock(return_value=None))  # read as no problem
+    assert fit(tickets, root) == 0 < fit("Ticket 1005 weighs as much as 2 of Corry's.", root) < SOLVED
 
 
 def test_a_number_that_tells_no_rows_apart_names_none(root: Path) -> None:
