@@ -51,7 +51,10 @@ _TIMES = re.compile(
 _WAGES = [
     (re.compile(rf"(?<![\w-]){said}(?![\w-])", re.IGNORECASE), times)
     # no "a good time and a half bottle of wine"
-    for said, times in ((rf"time[ -]and[ -]a[ -]half(?:{_THEN}|(?= (?:after|over|beyond)\b))", "1.5 times"), (r"double[ -]time", "2 times"))
+    for said, times in (
+        (rf"time[ -]and[ -]a[ -]half(?:{_THEN}|(?= (?:after|over|beyond)\b))", "1.5 times"),
+        (r"double[ -]time", "2 times"),
+    )
 ]
 
 

@@ -69,5 +69,9 @@ def _in_line(text: str, line: int) -> Iterator[Amount]:
                 yield Amount(float(date.fromisoformat(written).toordinal()), DATE, written, start, end, line)
         elif match["time"]:
             yield Amount(minutes_of(written), TIME, written, start, end, line)
-        elif len(written.partition(".")[0]) <= _LONGEST and not re.match(r"0\d", written) and not _DIALLED.search(text[:start]):
+        elif (
+            len(written.partition(".")[0]) <= _LONGEST
+            and not re.match(r"0\d", written)
+            and not _DIALLED.search(text[:start])
+        ):
             yield Amount(float(written.replace(",", "")), NUMBER, written, start, end, line)
