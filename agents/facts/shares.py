@@ -46,8 +46,6 @@ _HALVES = [
 _TIMES = re.compile(
     r"(?<![\w-])(?:twice|double)(?= (?:the|what|that|my|your|his|her|its|our|their|as)\b)", re.IGNORECASE
 )
-
-
 _WAGES = [
     (re.compile(rf"(?<![\w-]){said}(?![\w-])", re.IGNORECASE), times)
     # no "a good time and a half bottle of wine"

@@ -66,8 +66,8 @@ def dealt(row: Mapping[str, Any], pieces: Pieces, chance: random.Random) -> Deal
     ]
     needed = {line for leaf in leaves for line, _ in leaf if line}
     rows = list(dealt_into_rows(sizes, room, chance))
-    holding = [row for row in rows if any(line + 1 in needed for line in row)]
-    others = [row for row in rows if row not in holding]
+    holding = [some for some in rows if any(line + 1 in needed for line in some)]
+    others = [some for some in rows if some not in holding]
     taken = chance.choice(holding if holding and (not others or chance.random() < _NEEDED) else others)
     shown = show(task, [lines[line] for line in taken], pieces)
     at = {

@@ -541,7 +541,7 @@ def test_what_has_room_or_is_not_said_is_not_dealt(lessons: Any) -> None:
     assert not any(_dealt(lessons, "price of tin 41 = 41.50", "{s1} * 2"))
 
 
-def test_of_a_part_what_is_needed_is_learnt_and_no_steps(lessons: Any) -> None:
+def test_of_a_part_what_is_needed_is_learnt_and_no_steps(lessons: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network that weighs what is needed as it should has less loss than one that does the contrary."""
     network = lessons["calculator"].Calculator(encoder.shipped())
     network.eval()
@@ -555,6 +555,24 @@ def test_of_a_part_what_is_needed_is_learnt_and_no_steps(lessons: Any) -> None:
     wanted[[place for (place,) in one.leaves]] = 5.0
     losses: list[float] = []
     for weights in (wanted, -wanted):
-        network._amounts = Mock(return_value=(None, weights))
+        monkeypatch.setattr(network, "_amounts", Mock(return_value=(None, weights)))
         losses.append(float(network.loss(seen, one).detach()))
     assert losses[0] < 2 < losses[1]
+
+    losses.clear()
+    monkeypatch.setattr(network, "_amounts", Mock(return_value=(None, wanted)))
+    for says in (one.whole, not one.whole):  # that it holds all
+        for parameter, value in zip(network.answer.parameters(), (0.0, 5.0 if says else -5.0), strict=True):
+            parameter.data.fill_(value)
+        losses.append(float(network.loss(seen, one).detach()))
+    assert losses[0] < 1 < 5 < losses[1]
+
+
+def test_of_a_part_one_place_is_no_two_values(lessons: Any) -> None:
+    """Price and deposit are 3.50, and one of them stands elsewhere."""
+    lines = [*MANY, "Rules: The deposit is 3.50 euros."]
+    told = _dealt(lessons, "price of tin 3 = 3.50", "deposit in the rules = 3.50", "{s1} + {s2}", lines=lines)
+    one = next(one for one in told if len(one.leaves) == 2 and len(one.leaves[0]) == 1)
+    assert one.leaves[0] == one.leaves[1]
+    network = lessons["calculator"].Calculator(encoder.shipped())
+    assert torch.isfinite(network.loss(network.see([one])[0], one))
