@@ -81,6 +81,8 @@ class Learned:
             asked = await queried_around(task, self.context, [*facts, *more])
             lines = beside(asked, [*facts, *more])
             found = await calculated(task, lines) if lines else []
+            alone = await calculated(task, ())
+            found = max((found, alone), key=lambda plans: plans[0].sure if plans else -1.0)
         computed = next((one for one in found if len(one.steps) <= most), None)
         if computed is not None and computed.steps[-1].found is not None:
             computed = None  # nothing is calculated: who looks things up knows better what was asked for

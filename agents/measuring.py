@@ -14,7 +14,7 @@ from pointwork.agents.facts.summed import called
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, Amount
 from pointwork.agents.parsing.calculating import Calculation, Step
 from pointwork.agents.parsing.operations import APART, COPY, LASTS
-from pointwork.agents.readings.moments import asked_unit, compatible, unit_of
+from pointwork.agents.readings.conversions import asked_unit, compatible, unit_of
 from pointwork.text import tokenize
 
 _WORD = r"[^\W\d_]+"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.readings import extracting, moments, sentences, spans
+from pointwork.agents.readings import conversions, extracting, sentences, spans
 from pointwork.agents.readings.enumerated import best_listed
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
 from pointwork.agents.readings.finishing import with_its_day, with_year
@@ -163,7 +163,7 @@ def quoted(
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     meant = of_its_part(question, pieces) if strict else None
     pieces = [meant, *(piece for piece in pieces if piece != meant)] if meant is not None else pieces
-    asked = moments.asked_unit(question)
+    asked = conversions.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
     if not says or found[0].score < FITTING:

@@ -6,7 +6,9 @@ from pointwork.agents.facts.figures import in_one_form
 from pointwork.agents.parsing.problems import Deduced, deduced
 from pointwork.agents.parsing.worded import worked
 from pointwork.agents.readings import Reading, problems, rounding
+from pointwork.agents.readings.conversions import without_decimals
 from pointwork.agents.readings.listed import listed
+from pointwork.agents.readings.one_unit import in_one_unit
 from pointwork.agents.readings.problem_text import Problem
 from pointwork.agents.splitter import answer_type_of
 from pointwork.tools import expressions
@@ -37,10 +39,11 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
+    text = in_one_unit(without_decimals(text))
     yes_no = answer_type_of(text) == "yes-no"
     by_sums = worked(in_one_form(text), yes_no=yes_no)
-    if by_sums.answered < _HELD:
-        return None
+    if by_sums.answered < _HELD or by_sums.moment > (by_sums.best.chance if by_sums.best else 0.0):
+        return None  # what is done with days and times of day is no sum: who plans the task calculates it
     if yes_no:  # only the calculator compares
         return _read(by_sums.best) if by_sums.best and by_sums.best.chance >= LEAST else None
     wrong: list[tuple[Reading, float, float]] = []  # one of those that come to the same, its value, that all err

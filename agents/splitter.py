@@ -11,7 +11,7 @@ from dataclasses import replace
 from pointwork.agents.composing import compose
 from pointwork.agents.describing import Steps
 from pointwork.agents.plan import MAX_SUBTASKS, REFERENCE, Subtask
-from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings import conversions, lexicon, moments
 from pointwork.agents.readings.deciding import asks_yes_no
 from pointwork.agents.readings.expressions import expression_of
 from pointwork.agents.readings.question import Question
@@ -243,7 +243,7 @@ def _with_context(parts: list[str]) -> list[str]:
     joined: list[str] = []
     pending = ""
     for part in parts:
-        if _ASKS.search(part) and not (joined and moments.stated_factor(part) and "?" not in part):
+        if _ASKS.search(part) and not (joined and conversions.stated_factor(part) and "?" not in part):
             joined.append(f"{pending} {part}".strip())
             pending = ""
         else:

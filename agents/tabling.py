@@ -10,7 +10,7 @@ from pathlib import Path
 from pointwork.agents.parsing.parser import TABLES as PARSED
 from pointwork.agents.parsing.parser import Parsed, parsed
 from pointwork.agents.quoting import sentences_about
-from pointwork.agents.readings import Reading, bridging, choosing, measured, moments, tables
+from pointwork.agents.readings import Reading, bridging, choosing, conversions, measured, tables
 from pointwork.agents.readings.stated import stated
 from pointwork.agents.readings.wanting import asking, wanted
 from pointwork.agents.spec import asked_words
@@ -164,11 +164,11 @@ def _says_more(reading: Reading, meant: Parsed) -> bool:
 
 def _measures(text: str, reading: Reading, meant: Parsed) -> bool:
     """Whether the words find a column in the unit that is asked for, and the query shows none: kegs are no kg."""
-    asked = moments.asked_unit(text)
+    asked = conversions.asked_unit(text)
     if asked is None or reading.score < FIRM:
         return False
     named = (unit_of(reading), meant.unit or measured.unit_named(meant.column))
-    so = [bool(unit) and moments.compatible(moments.unit_of(unit), asked[1]) for unit in named]
+    so = [bool(unit) and conversions.compatible(conversions.unit_of(unit), asked[1]) for unit in named]
     return so[0] and not so[1]
 
 
@@ -210,7 +210,7 @@ def _readings(text: str, root: Path, known: Sequence[TableInfo]) -> list[Reading
         lambda info, column: texts_of(root, info, column),
         lambda info, column: years_of(root, info, column),
     )
-    asked = moments.asked_unit(text)
+    asked = conversions.asked_unit(text)
     kind = "" if _HOW.search(asking(text)) else wanted(asking(text)).kind
     fitting = (_of_kind(_in_unit(reading, asked), kind, known) for reading in found)
     return sorted(fitting, key=lambda reading: -reading.score)
@@ -238,10 +238,10 @@ async def bridged(text: str, context: ToolContext, direct: Sequence[Reading]) ->
 
 def _in_unit(reading: Reading, asked: tuple[str, object] | None) -> Reading:
     """A reading with its score lowered where its column is measured in something else than is asked for."""
-    unit = moments.unit_of(unit_of(reading)) if asked is not None else None
+    unit = conversions.unit_of(unit_of(reading)) if asked is not None else None
     if asked is None or unit is None:
         return reading
-    return reading if moments.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
+    return reading if conversions.compatible(unit, asked[1]) else replace(reading, score=0.3 * reading.score)
 
 
 def _of_kind(reading: Reading, kind: str, known: Sequence[TableInfo]) -> Reading:

@@ -57,6 +57,7 @@ QUERIED = tuple(
     f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices")
 )
 MORE = ("mixed", "twin", "spoken")  # word problems that the parser was not taught
+STEPPED = "stepped_problems.jsonl"  # those with steps: days, times of day, more or less, amounts in several units
 BARE = 1500  # tasks that are shown without their lines
 PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
 MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins", "voices")
@@ -123,7 +124,7 @@ def parts(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Dealt]:
 
 
 def corpus(kept: Path, pieces: Pieces) -> list[Sequence[Lesson]]:
-    """Tasks in the order in which batches take turns: five of nine have what queries say, six are told anew."""
+    """Tasks in the order in which batches take turns: half have what queries say, a quarter need no files."""
     facts = [misled(row, 0) for row in [*rows_of(FACTS), *rows_of(SUMS)]]
     queries = [row for name in QUERIED for row in rows_of(name)]
     sorts = (facts, queries, asked_rows(kept))
@@ -132,8 +133,12 @@ def corpus(kept: Path, pieces: Pieces) -> list[Sequence[Lesson]]:
         [one for told in TELLINGS for one in tasks(rows, pieces, told)] for rows in sorts
     )
     queried += bare(queries, pieces)
-    anew = [queried_anew, plain_anew, queried_anew, questions_anew, queried_anew]
-    return [queried, *anew, plain, queried_anew, parts(queries, pieces)]
+    dealt_with = parts(queries, pieces)
+    stepped = tasks([{**row, "around": ""} for row in rows_of(STEPPED)], pieces)
+    return [
+        *(queried, queried_anew, stepped, plain_anew, queried_anew, questions_anew),
+        *(stepped, queried_anew, plain, stepped, queried_anew, dealt_with),
+    ]  # fmt: skip
 
 
 def bare(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Calculated]:

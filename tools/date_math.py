@@ -32,6 +32,7 @@ Operation = Literal[
     "weekday_after",
     "weekday_before",
     "leap_year",
+    "is_a",
     "earlier",
     "later",
     "is_before",
@@ -61,7 +62,7 @@ def date_math(
 ) -> ToolResult:
     """Compute with dates and times: differences, ages, a date or time plus or minus a period, weekdays, the
     Thursday after a date, the nth weekday of a month, how many Mondays or working days it has, ISO weeks, leap
-    years, the earlier of two.
+    years, whether a day is a Friday, the earlier of two.
 
     Args:
         operation: what to compute; in_month is a day of a month such as its last Friday
@@ -69,8 +70,8 @@ def date_math(
             count_days a month, a year or the first day
         other: for difference, age and comparisons the second date, with "in weeks" or "in months" behind it if
             wanted; for add and subtract a period such as 3 weeks or 3h 25min; for in_month such as third Monday;
-            for weekday_after and weekday_before such as Thursday; for count_days such as Mondays, working days or
-            weekend days, with "until" and the last day behind it if wanted
+            for weekday_after and weekday_before such as Thursday; for is_a such as Friday or weekend day; for
+            count_days such as Mondays, working days or weekend days, with "until" and the last day if wanted
 
     Raises:
         ToolError: a date or period that can not be read, or a part that is missing.
@@ -196,6 +197,13 @@ def _count_days(date: str, other: str) -> tuple[JSON, str]:
     return {"count": count}, f"{which.strip()} from {first} to {end}, both counted: {count}"
 
 
+def _is_a(date: str, other: str) -> tuple[JSON, str]:
+    """Whether a day is of a kind, such as a Friday or a working day."""
+    day, kind = _day(date), other.strip()
+    so = dates.days_of(day, day, kind) == 1
+    return {"is_a": so}, f"{day} is a {day:%A}: {'a' if so else 'no'} {kind}"
+
+
 def _weekday_beside(step: int) -> Callable[[str, str], tuple[JSON, str]]:
     def find(date: str, other: str) -> tuple[JSON, str]:
         day = _day(date)
@@ -279,9 +287,11 @@ def _of_date(
     return run
 
 
-def _week(moment: Moment) -> tuple[str, str, str]:
-    year, week, _ = moment.at.isocalendar()
-    return "iso_week", f"{year}-W{week:02}", f"{moment.text()} is in ISO week {week} of {year}"
+def _iso_week(date: str, other: str) -> tuple[JSON, str]:
+    """The number of the week, and the year that it belongs to."""
+    day = _day(date)
+    year, week, _ = day.isocalendar()
+    return {"week": week, "iso_week": f"{year}-W{week:02}"}, f"{day} is in ISO week {week} of {year}"
 
 
 def _day_of_year(moment: Moment) -> tuple[str, int, str]:
@@ -341,10 +351,11 @@ _DATE_OPERATIONS: dict[Operation, Callable[[str, str], tuple[JSON, str]]] = {
     "add": _moved(1),
     "subtract": _moved(-1),
     "weekday": _of_date(lambda m: ("weekday", f"{m.at:%A}", f"{m.text()} is a {m.at:%A}"), need_day=True),
-    "iso_week": _of_date(_week, need_day=True),
+    "iso_week": _iso_week,
     "day_of_year": _of_date(_day_of_year, need_day=True),
     "days_in_month": _of_date(_month_length, need_day=False),
     "leap_year": _of_date(_leap_year, need_day=False),
+    "is_a": _is_a,
     "earlier": _chosen(False),
     "later": _chosen(True),
     "is_before": _ordered("<"),

@@ -131,6 +131,8 @@ def parse_unit(text: str) -> Any:
     return found
 
 
+# what is larger in Britain; after "fluid ounces" are one word
+_OF_A_COUNTRY = r"(?:gallon|quart|pint|cup|gill|fluid_ounce)s?\b"
 _SPELLINGS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in [
@@ -140,6 +142,9 @@ _SPELLINGS: list[tuple[re.Pattern[str], str]] = [
         (r"\b(?:sq\.?|square)\s+(?!root)([a-z]+)", r"\1^2"),
         (r"\b(?:cu\.?|cubic)\s+(?!root)([a-z]+)", r"\1^3"),
         (r"\b(?:fl\.?\s*oz\b\.?|fluid\s+ounces?)", "fluid_ounce"),
+        (rf"\bU\.?S\.?\s+(?={_OF_A_COUNTRY})", ""),
+        (rf"\b(?:imperial|UK|British)\s+(?={_OF_A_COUNTRY})", "imperial_"),
+        (r"\b(short|long)\s+(ton|hundredweight)s?\b", r"\1_\2"),
         (r"\bnautical\s+miles?\b", "nautical_mile"),
         (r"\blight[\s-]years?\b", "light_year"),
         (r"\bmetric\s+tons?\b", "metric_ton"),

@@ -13,7 +13,7 @@ from pointwork.agents.facts.topmost import asked_end, measures
 from pointwork.agents.parsing.amounts import NUMBER, Amount, amounts_of
 from pointwork.agents.parsing.telling import spoken
 from pointwork.agents.readings import lexicon
-from pointwork.agents.readings.moments import unit_of
+from pointwork.agents.readings.conversions import unit_of
 from pointwork.agents.readings.question import Question
 from pointwork.text import tokenize
 from pointwork.tools.catalog import TableInfo

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pointwork.agents.parsing.amounts import NUMBER, TRUTH, Amount
+from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, TRUTH, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import COMPARED, SUMS, WRITTEN
 from pointwork.agents.parsing.problems import Deduced
@@ -15,10 +15,12 @@ class Worked:
     Attributes:
         answered: probability that the text holds all that is needed.
         best: what it computes; None: nothing is calculated with its numbers.
+        moment: probability of what is likeliest of all that dates and times of day take part in.
     """
 
     answered: float
     best: Deduced | None
+    moment: float = 0.0
 
 
 def worked(text: str, *, yes_no: bool = False) -> Worked:
@@ -31,7 +33,13 @@ def worked(text: str, *, yes_no: bool = False) -> Worked:
     read = calculations(text, (), yes_no=yes_no)
     best = next((one for one in read.calculations if _sums(one)), None)
     found = best and Deduced(expression_of(best), best.value, read.answered * best.chance)
-    return Worked(read.answered, found)
+    moments = (one.chance for one in read.calculations if _of_moments(one))
+    return Worked(read.answered, found, read.answered * max(moments, default=0.0))
+
+
+def _of_moments(found: Calculation) -> bool:
+    sides = (side for step in found.steps for side in (step.first, step.second))
+    return any(isinstance(side, Amount) and side.kind in (DATE, TIME) for side in sides)
 
 
 def _sums(found: Calculation) -> bool:

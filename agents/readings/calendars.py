@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from pointwork.agents.parsing.amounts import TIMES, minutes_of
-from pointwork.agents.readings import Reading, lexicon
+from pointwork.agents.readings import Reading, lexicon, yearly
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, STOP_WORDS
@@ -21,6 +21,7 @@ _COUNTING = frozenset(
         """
         count counted counting number total tell give know work together both end ends included inclusive first last
         month year calendar mon fri monday friday saturdays sundays have has there many
+        fall falls fell time period leaving ignoring public holidays aside
         """,
     )
 )
@@ -112,7 +113,8 @@ def asked(text: str) -> Reading | None:
     dates = Question(text).dates
     full = [date for date in dates if date.day and date.month and date.year]
     return (
-        _counted(text, dates, full)
+        yearly.asked(text, dates)
+        or _counted(text, dates, full)
         or _beside(text, full)
         or _in_month(text, dates)
         or _weekday(text, dates)

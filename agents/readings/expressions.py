@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings import moments
+from pointwork.agents.readings import conversions
 from pointwork.tools.calculator import evaluate_text
 from pointwork.tools.expressions import MAX_CHARACTERS
 
@@ -83,4 +83,4 @@ def _without_units(text: str) -> str:
 
 def without_things(text: str) -> str:
     """Without words for what is counted; units stay."""
-    return _THING.sub(lambda match: match[0] if moments.unit_of(match[1]) is not None else "", text)
+    return _THING.sub(lambda match: match[0] if conversions.unit_of(match[1]) is not None else "", text)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from pointwork.agents.readings import Reading, clocks, lexicon, moments
+from pointwork.agents.readings import Reading, clocks, conversions, lexicon, moments
 from pointwork.agents.readings.question import Question, year_of
 from pointwork.agents.readings.wanting import COUNTED, wanted
 from pointwork.errors import ToolError
@@ -26,25 +26,27 @@ def finishing(question: str, answer: str, seen: Sequence[str] = ()) -> Reading |
         for text in seen:
             if (call := rule(question, answer, text)) is not None:
                 return call
-    factor = moments.stated_factor(question)
+    factor = conversions.stated_factor(question)
     if factor is not None:  # "take 3.785 litres to the gallon"
-        return moments.by_factor(*factor[:3], answer)
+        return conversions.by_factor(*factor[:3], answer)
     if _asks_weekday(question) and (day := _date_in(answer)):
         return Reading("date_math", {"operation": "weekday", "date": day, "other": ""}, 1.0)
-    asked = moments.asked_unit(question)
+    asked = conversions.asked_unit(question)
     if asked is None:
         return None
-    found = [quantity for quantity in moments.quantities(answer) if moments.compatible(quantity[3], asked[1])]
+    found = [
+        quantity for quantity in conversions.quantities(answer) if conversions.compatible(quantity[3], asked[1])
+    ]
     if not found and re.fullmatch(r"-?\d[\d,.]*", answer.strip()):  # its unit stands where it was found
-        stands = [quantity for text in seen for quantity in moments.quantities(text)]
+        stands = [quantity for text in seen for quantity in conversions.quantities(text)]
         found = [
             quantity
             for quantity in stands
-            if quantity[2].split()[0] == answer.strip() and moments.compatible(quantity[3], asked[1])
+            if quantity[2].split()[0] == answer.strip() and conversions.compatible(quantity[3], asked[1])
         ][:1]
     if len(found) != 1 or found[0][3] == asked[1]:
         return None
-    return Reading("calculate", {"expression": f"{found[0][2]} to {moments.in_parts(question, asked[0])}"}, 1.0)
+    return Reading("calculate", {"expression": f"{found[0][2]} to {conversions.in_parts(question, asked[0])}"}, 1.0)
 
 
 def _asks_weekday(question: str) -> bool:
@@ -97,7 +99,7 @@ def as_asked(question: str, answer: str) -> str:
 
 def _divisible(thing: str) -> bool:
     """Whether there can be half of it: of a measure, and of money."""
-    return moments.unit_of(thing) is not None or bool(_MONEY.fullmatch(thing))
+    return conversions.unit_of(thing) is not None or bool(_MONEY.fullmatch(thing))
 
 
 _MONEY = re.compile(r"(?:dollar|euro|pound|crown|franc|cent|yen|rupee|percent|mark|peso|krone)s?", re.IGNORECASE)
@@ -134,8 +136,8 @@ def _rated(question: str, answer: str, text: str) -> Reading | None:
     amount = re.match(r"(?P<n>\d[\d,]*(?:\.\d+)?|one|an?|half\s+an?)\s*(?P<rest>.*)", answer, re.IGNORECASE)
     if place is None or amount is None:
         return None
-    unit = moments.unit_of(place["unit"])
-    asked = [q for q in moments.quantities(question) if unit is not None and moments.compatible(q[3], unit)]
+    unit = conversions.unit_of(place["unit"])
+    asked = [q for q in conversions.quantities(question) if unit is not None and conversions.compatible(q[3], unit)]
     if len(asked) != 1 or (not place["n"] and asked[0][3] == unit and asked[0][2].split()[0] == "1"):
         return None
     words = {"one": "1", "a": "1", "an": "1"}
@@ -144,7 +146,7 @@ def _rated(question: str, answer: str, text: str) -> Reading | None:
     )
     per = (place["n"] or "1").strip().replace(",", "")
     named = amount["rest"].split()
-    suffix = f" {named[0]}" if named and moments.unit_of(named[0]) is not None else ""
+    suffix = f" {named[0]}" if named and conversions.unit_of(named[0]) is not None else ""
     return Reading(
         "calculate", {"expression": f"{number}{suffix} * (({asked[0][2]}) / ({per} {place['unit']}))"}, 1.0
     )
@@ -159,9 +161,11 @@ def _each(question: str, answer: str, text: str) -> Reading | None:
         r"\b(?:all|together|total|altogether|in all|combined|whole)\b", question, re.IGNORECASE
     ):
         return None
-    asked = moments.asked_unit(question)
+    asked = conversions.asked_unit(question)
     to = (
-        f" to {asked[0]}" if asked is not None and moments.conversion(f"{answer} in {asked[0]}") is not None else ""
+        f" to {asked[0]}"
+        if asked is not None and conversions.conversion(f"{answer} in {asked[0]}") is not None
+        else ""
     )
     return Reading("calculate", {"expression": f"{place['n'].replace(',', '')} * {answer}{to}"}, 1.0)
 

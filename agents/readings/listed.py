@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings import Reading, moments
+from pointwork.agents.readings import Reading, conversions
 from pointwork.text import NUMBER_WORDS
 
 _NUMBER = r"(?<![\w.])[$€£]?\s?\d[\d,]*(?:\.\d+)?(?![\d:/-])"
@@ -30,12 +30,20 @@ def listed(text: str) -> Reading | None:
         return None
     numbers = [number.replace(",", "") for number in _FIGURE.findall(re.sub(r",(?!\d{3}\b)", " ", found[0]))]
     rest = f"{text[: found.start()]} {text[found.end() :]}"
+    rest = re.sub(
+        r"\b(?:last|first|past)\s+([a-z]+|\d+)\b",  # "my last five bills were …"
+        lambda some: (
+            "" if NUMBER_WORDS.get(some[1].lower(), some[1]) in (len(numbers), str(len(numbers))) else some[0]
+        ),
+        rest,
+        flags=re.IGNORECASE,
+    )
     counted = {float(number.replace(",", "")) for number in _FIGURE.findall(rest)}
     counted |= {float(NUMBER_WORDS[word]) for word in re.findall(r"[a-z]+", rest.lower()) if word in NUMBER_WORDS}
     if len(numbers) < 3 or counted - {float(len(numbers)), 1.0} or _MORE.search(rest):
         return None
     added = " + ".join(numbers)
-    asked = moments.asked_unit(rest)
+    asked = conversions.asked_unit(rest)
     if asked is not None and asked[0].lower() not in found[0].lower():
         return None  # minutes are listed, and hours asked for
     if _MEAN.search(rest):

@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings import moments
+from pointwork.agents.readings import conversions
 
 # How the end of a column's name says a unit that the calculator spells otherwise.
 _SPELLED = {
@@ -46,4 +46,4 @@ def in_percent(column: str) -> bool:
 def measures(column: str, unit: object) -> bool:
     """Whether a column is measured in this unit, or one of its kind."""
     name = unit_named(column)
-    return bool(name) and moments.compatible(moments.unit_of(name), unit)
+    return bool(name) and conversions.compatible(conversions.unit_of(name), unit)

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from pointwork.agents.readings import Reading, calendars, lexicon
+from pointwork.agents.readings.conversions import conversion
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
-from pointwork.numerals import in_figures
-from pointwork.tools import dates, units
+from pointwork.tools import dates
 
 _NUMBER = (
     r"(?:half\s+an?|a\s+quarter\s+of\s+an|"
@@ -77,9 +77,6 @@ _AGAIN = re.compile(r"\b(?:another|again|further|more|then|plus|twice|each)\b", 
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:birthday|anniversary)\b", re.I)
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
 _AFTERNOON = re.compile(r"\b(?:afternoon|evening|p\.?m\.?|at\s+night)\b", re.I)
-_QUANTITY = re.compile(
-    r"(?P<n>(?<![\d/])\d+/\d+|-?\d[\d,]*(?:\.\d+)?)(?:\s*|-(?=[^\W\d_]))(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
-)
 
 
 @dataclass(frozen=True)
@@ -237,165 +234,3 @@ def _of_month(text: str, found: _Found) -> Reading | None:
     if nth:
         return _call("in_month", month[0], f"{nth['nth']} {nth['day']}")
     return _call("days_in_month", month[0]) if _LENGTH.search(text) else None
-
-
-_UNIT = (
-    r"(?:US\s+|UK\s+|square\s+|cubic\s+|nautical\s+|metric\s+|degrees?\s+)?"
-    r"[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?|°\s*[CF]"
-)
-
-
-_MONEY_TALK = re.compile(
-    r"\b(?:cost|costs|pay|pays|paid|price|fee|bill|bring|brings|brought|raise[ds]?|earn\w*|worth|spen[dt]|save[ds]?|charge[ds]?|"
-    r"left|money|income|takings|rent|deposit|wage|salary|owe[ds]?|settle[ds]?)\b",
-    re.I,
-)
-
-
-def asked_unit(text: str) -> tuple[str, object] | None:
-    """The unit that a question wants its answer in: ``how many miles …``, ``… in knots``, ``… to °F``."""
-    patterns = (
-        r"\bhow\s+many\s+({u})",
-        r"\b(?:in(?:to)?|to|as|expressed\s+in|converted\s+to)\s+(?:degrees?\s+)?({u})(?:\s*,[^?.]*)?\s*[?.!]?\s*$",
-        r"\b(?:in(?:to)?|to|as)\s+(?:degrees?\s+)?({u})\b",
-        r"[.:;,=]\s+({u})\s*\?",
-    )
-    for pattern in patterns:
-        for match in re.finditer(pattern.replace("{u}", _UNIT), text, re.I):
-            name = re.sub(r"^(?:US|degrees?)\s+", "", match[1], flags=re.I)
-            for candidate in (name, name.split()[0]):
-                parsed = unit_of(candidate)
-                if candidate.lower() in ("pound", "pounds") and _MONEY_TALK.search(text):
-                    continue
-                if parsed is not None:
-                    return candidate, parsed
-    return None
-
-
-# Words that pint knows as units and people mean otherwise.
-_NO_UNITS = frozenset(
-    re.findall(
-        r"\S+",
-        """
-        a an at are as am ms is in it to the this that days day h d t m c f s g b l j k u man total point
-        points hand case set pair all and of for each per one two three mean bar barn rod hands nit stone
-        degree degrees count counts pages page beds pole link chain perch slug turn turns cycle cycles
-        person people month year week time times us
-        """,
-    )
-)
-
-
-def unit_of(name: str) -> object | None:
-    name = re.sub(r"\s+an?\s+", " per ", name)  # kilometres an hour
-    low = name.lower()
-    if low in _NO_UNITS and low not in ("h", "m", "g", "l", "k", "c", "f", "stone", "day", "days", "week", "year"):
-        return None
-    try:
-        parsed = units.parse_unit(name)
-    except (ToolError, ValueError):
-        return None
-    return parsed if units.unit_text(parsed) else None
-
-
-_TWO_WORDS = re.compile(
-    r"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|US|UK|sq|cu)\.?[\s-]+[^\W\d_]+", re.IGNORECASE
-)
-
-
-def quantities(text: str) -> list[tuple[int, int, str, object]]:
-    """(start, end, as written, unit) of the numbers with a physical unit in a text."""
-    found: list[tuple[int, int, str, object]] = []
-    spelled = text
-    for match in _QUANTITY.finditer(spelled):
-        name, unit = match["unit"], None
-        two = _TWO_WORDS.match(spelled[match.start("unit") :])
-        if two:
-            unit = unit_of(two[0])
-            name = two[0] if unit is not None else name
-        unit = unit if unit is not None else unit_of(name)
-        if unit is not None:
-            end = match.start("unit") + len(name)
-            found.append((match.start(), end, f"{match['n']} {name}", unit))
-    return found
-
-
-def compatible(first: object, second: object) -> bool:
-    """Whether two units measure the same thing."""
-    a: object = getattr(first, "dimensionality", None)
-    return a is not None and a == getattr(second, "dimensionality", None)
-
-
-_FACTOR = re.compile(
-    r"(?P<n>\d[\d,]*(?:\.\d+)?)\s*(?P<a>[^\W\d_]+)\s+(?:to|per|for)\s+(?:the|an?|one|each|every)\s+(?P<b>[^\W\d_]+)|"
-    r"\b(?:1|one|an?)\s+(?P<b2>[^\W\d_]+)\s*(?:=|is|equals|being|as)\s*(?P<n2>\d[\d,]*(?:\.\d+)?)\s*(?P<a2>[^\W\d_]+)",
-    re.I,
-)
-
-
-def stated_factor(text: str) -> tuple[str, object, object, str] | None:
-    """(number, unit, per unit, text without it) of ``3.785 litres to the gallon``."""
-    for match in _FACTOR.finditer(text):
-        number = (match["n"] or match["n2"]).replace(",", "")
-        first, per = unit_of(match["a"] or match["a2"]), unit_of(match["b"] or match["b2"])
-        if first is not None and per is not None and first != per and compatible(first, per):
-            return number, first, per, text[: match.start()] + text[match.end() :]
-    return None
-
-
-_OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
-_PART_OF = re.compile(rf"\b({'|'.join(_OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
-_FEET_INCHES = re.compile(r"(?P<feet>\d\s*(?:ft|feet|foot)\s*\d+(?:\.\d+)?)\s*in\b", re.I)
-_DECIMALS = re.compile(
-    r"[\s,]*\(?\b(?:rounded\s+)?(?:to\s+|with\s+)?\d+\s+(?:decimals?|digits)(?:\s+places?)?\b\)?", re.I
-)
-_PRESSURE = re.compile(r"(?<=\d)\s*bar\b(?!\s+of\b)", re.I)  # one bar of chocolate is none
-
-
-def measured(text: str) -> str:
-    """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
-    text = _PRESSURE.sub(" bars", _FEET_INCHES.sub(r"\g<feet> inches", text))
-    return _DECIMALS.sub("", in_figures(_PART_OF.sub(lambda part: f"{_OF_ONE[part[1].lower()]} ", text)))
-
-
-def conversion(text: str) -> Reading | None:
-    """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
-    text = measured(text)
-    factor = stated_factor(text)
-    if factor is not None:
-        return by_factor(*factor)
-    asked = asked_unit(text)
-    if asked is None:
-        return None
-    name, unit = asked
-    # "9 knots: how many km/h are nine knots?" is one quantity
-    fitting = list({q[2]: q for q in quantities(text) if compatible(q[3], unit)}.values())
-    joined = len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() in ("", "and", ",")
-    fitting = fitting if joined else [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
-    if not fitting or len(fitting) > 2:
-        return None
-    if len(fitting) == 2 and not joined:
-        return None
-    written = " + ".join(q[2] for q in fitting)
-    others = re.findall(r"\d+(?:\.\d+)?", re.sub("|".join(re.escape(q[2].split()[0]) for q in fitting), " ", text))
-    same = all(q[3] == unit for q in fitting)
-    if same:
-        return None
-    return Reading("calculate", {"expression": f"({written}) to {in_parts(text, name)}"}, 0.6 if others else 1.0)
-
-
-def in_parts(text: str, name: str) -> str:
-    """The unit that is asked for, with the smaller one behind it: ``hours and minutes``."""
-    behind = re.search(rf"\b{re.escape(name)}\s+and\s+(?P<small>[^\W\d_]+)\b", text, re.I)
-    small = unit_of(behind["small"]) if behind else None
-    return f"{name} and {behind['small']}" if behind and small and compatible(small, unit_of(name)) else name
-
-
-def by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:
-    """A quantity converted with the factor that the question itself states."""
-    found = [q for q in quantities(rest) if q[3] in (unit, per)]
-    if len(found) != 1:
-        return None
-    amount = found[0][2].split()[0].replace(",", "")
-    sign = "*" if found[0][3] == per else "/"
-    return Reading("calculate", {"expression": f"{amount} {sign} {number}"}, 1.0)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pointwork.agents.readings import moments, spans
+from pointwork.agents.readings import conversions, spans
 from pointwork.agents.readings.question import MONTHS_PATTERN
 from pointwork.agents.readings.wanting import MONEY
 from pointwork.text import NUMBER_WORDS, STOP_WORDS
@@ -78,7 +78,7 @@ def _kind(word: str) -> str:
         return "stop"
     if word[0].isupper():
         return "Cap"
-    if moments.unit_of(low) is not None:
+    if conversions.unit_of(low) is not None:
         return "unit"
     return next((end for end in ("ing", "ed", "ly") if low.endswith(end) and len(low) > len(end) + 2), "w")
 

@@ -21,7 +21,7 @@ _MONTHS = {
     for names in (calendar.month_name, calendar.month_abbr)
     for number, name in enumerate(names)
     if name
-}
+} | {"sept": 9}
 MONTHS_PATTERN = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<month>{MONTHS_PATTERN})\.?"
 _DAYS_OF_MONTH = re.compile(

@@ -2,7 +2,7 @@
 
 import re
 
-from pointwork.agents.readings import lexicon, measured, moments
+from pointwork.agents.readings import conversions, lexicon, measured
 from pointwork.agents.readings.asking import WH, asked_column, may_be, numbers_rows, row_name
 from pointwork.agents.readings.linking import name_stems, table_links
 from pointwork.agents.readings.periods import period
@@ -93,7 +93,7 @@ def _count(view: View) -> Shape | None:
         view.explain(head[:1], 0.5)
         return {"aggregate": "sum", "column": measure}, None, False
     words = [view.question.words[i] for i in head[:2]]
-    if any(word.stem not in _COUNTED and moments.unit_of(word.text.lower()) is not None for word in words):
+    if any(word.stem not in _COUNTED and conversions.unit_of(word.text.lower()) is not None for word in words):
         return None
     view.explain(head[:1], 0.5)  # what is counted are the rows, whatever they are called
     days = [c for c in view.info.columns if c.kind == "date"]
@@ -142,9 +142,9 @@ def _counted_column(view: View, head: list[int]) -> Shape | None:
 
 def _sized_column(view: View, head: list[int]) -> str | None:
     """``How many hours did it take``, of a column of minutes: the only one measured in units of that kind."""
-    unit = moments.unit_of(view.question.words[head[0]].text.lower()) if head and view.conditions else None
+    unit = conversions.unit_of(view.question.words[head[0]].text.lower()) if head and view.conditions else None
     sized = [c.name for c in view.kinds("number") if unit is not None and measured.measures(c.name, unit)]
-    alike = [name for name in sized if moments.unit_of(measured.unit_named(name)) == unit] or sized
+    alike = [name for name in sized if conversions.unit_of(measured.unit_named(name)) == unit] or sized
     return alike[0] if len(alike) == 1 else None
 
 
@@ -178,7 +178,7 @@ def _noun_phrase(view: View, start: int) -> list[int]:
             run and (word.stem in lexicon.FILLER or word.start - view.question.words[i - 1].end > 1)
         ):
             break
-        named = word.text[0].isupper() and moments.unit_of(low) is None  # not "degrees Celsius"
+        named = word.text[0].isupper() and conversions.unit_of(low) is None  # not "degrees Celsius"
         if run and named and view.question.words[i - 1].text[0].islower():
             break  # "how many pallets Hartwell Timber shipped"
         run.append(i)

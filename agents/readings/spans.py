@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pointwork.agents.readings import clocks, lexicon, moments
+from pointwork.agents.readings import clocks, conversions, lexicon
 from pointwork.agents.readings.names import as_person, names
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.agents.readings.sentences import Sentence, holds, stems_of
@@ -233,7 +233,7 @@ def _amounts(text: str) -> list[Piece]:
     if not found:
         if not lexicon.PRICED.search(text):
             return []
-        taken += [(start, end) for start, end, _, _ in moments.quantities(text)]  # 640 kg are no money
+        taken += [(start, end) for start, end, _, _ in conversions.quantities(text)]  # 640 kg are no money
         return [p for p in _all(_NUMBER, text, 0.75) if not any(a <= p[1] < b for a, b in taken)]
     return found + [p for p in _all(_BARE, text, 0.95) if not any(a <= p[1] < b for a, b in taken)]
 
@@ -259,14 +259,14 @@ def is_constant(line: str) -> bool:
 def _constant(match: re.Match[str], want: Wanted) -> list[Piece]:
     """The value of a line ``NAME = value``, with the unit that the end of the name says."""
     value = match["value"].strip("\"'")
-    unit = moments.unit_of(_spelled_unit(match["name"]))
+    unit = conversions.unit_of(_spelled_unit(match["name"]))
     number = bool(re.fullmatch(r"-?\d[\d_.]*", value))
     fit = 1.0
     if want.kind in ("quantity", "duration", "number", "money", "percent", "year", "id") and not number:
         return []
     if want.kind == "weekday" and not _WEEKDAY.search(value):
         return []
-    if want.unit is not None and unit is not None and not moments.compatible(unit, want.unit):
+    if want.unit is not None and unit is not None and not conversions.compatible(unit, want.unit):
         fit = 0.3
     shown = f"{value} {_spelled_unit(match['name'])}" if number and unit is not None else value
     return [(shown, match.start("value"), match.end("value"), fit)]
@@ -311,31 +311,31 @@ def _dates(text: str, kind: str) -> list[Piece]:
 def quantities_of(text: str, want: Wanted) -> list[Piece]:
     found: list[Piece] = []
     spelled = re.compile(rf"\b(?P<n>{_WORDED}(?:[\s-]+(?:and\s+a\s+half|{_WORDED}))*)\s+(?P<unit>[^\W\d_]+)", re.I)
-    pieces = moments.quantities(text)
-    if want.unit is not None and moments.compatible(want.unit, moments.unit_of("celsius")):
+    pieces = conversions.quantities(text)
+    if want.unit is not None and conversions.compatible(want.unit, conversions.unit_of("celsius")):
         for match in _DEGREES.finditer(text):
             sign = "-" if match["sign"] else ""
             scale = "degF" if (match["scale"] or "").lower().startswith("f") else "degC"
             found.append((f"{sign}{match['n']} {scale}", match.start(), match.end(), 1.0))
         return found
     for match in spelled.finditer(text):
-        unit = moments.unit_of(match["unit"])
+        unit = conversions.unit_of(match["unit"])
         if unit is not None:
             pieces.append((match.start(), match.end(), match[0], unit))
-    hour = moments.unit_of("hour")
-    if want.kind == "duration" or (want.unit is not None and moments.compatible(want.unit, hour)):
+    hour = conversions.unit_of("hour")
+    if want.kind == "duration" or (want.unit is not None and conversions.compatible(want.unit, hour)):
         found += [(m[0], m.start(), m.end(), 0.9) for m in _DATE_RANGE.finditer(text)]
     for start, end, _, unit in pieces:
         if want.kind == "duration":
             fit = (
                 1.0
-                if moments.compatible(unit, hour)
+                if conversions.compatible(unit, hour)
                 else 0.3
-                if moments.compatible(unit, moments.unit_of("metre"))
+                if conversions.compatible(unit, conversions.unit_of("metre"))
                 else 0.0
             )
         else:
-            fit = 0.9 if want.unit is None else 1.0 if moments.compatible(unit, want.unit) else 0.0
+            fit = 0.9 if want.unit is None else 1.0 if conversions.compatible(unit, want.unit) else 0.0
         if fit:
             found.append((text[start:end], start, end, fit))
     return found

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from pointwork.agents.readings import lexicon, moments
+from pointwork.agents.readings import conversions, lexicon, moments
 from pointwork.text import STOP_WORDS, sentences
 
 MONEY = r"(?:crowns?|euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF|cents?|pence|kronor?|kroner)"
@@ -143,7 +143,7 @@ def wanted(question: str) -> Wanted:
         return Wanted("yes-no")
     if moments.WEEKDAY.search(question):
         return Wanted("weekday")
-    asked = moments.asked_unit(question)
+    asked = conversions.asked_unit(question)
     if asked is None and _COUNTS.search(question):
         return Wanted("number", None, noun)
     for kind, pattern in _COMPILED:
@@ -167,7 +167,7 @@ _DIMENSIONS = (
 
 
 def _dimension(question: str) -> object | None:
-    return next((moments.unit_of(unit) for words, unit in _DIMENSIONS if words.search(question)), None)
+    return next((conversions.unit_of(unit) for words, unit in _DIMENSIONS if words.search(question)), None)
 
 
 def _several(low: str) -> int:

@@ -2,8 +2,8 @@
 
 import re
 
+from pointwork.agents.readings.conversions import measured, quantities
 from pointwork.agents.readings.expressions import expression_of, without_things
-from pointwork.agents.readings.moments import measured, quantities
 from pointwork.errors import ToolError
 from pointwork.tools import dates
 from pointwork.tools.expressions import MAX_CHARACTERS

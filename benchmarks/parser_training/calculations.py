@@ -146,7 +146,7 @@ def _tree(steps: Sequence[str]) -> Tree:
         if found:
             value = value_of(found[2])
             tree = ("unseen",) if value is None else ("value", *value, found[1])
-        elif re.search(r"\{s\d+\}|\d [-+*/] \d| [+-] ", step):
+        elif re.search(r"\{s\d+\}|\d [-+*/] \d| [+-] ", step) or _IS.fullmatch(step) or _BETWEEN.fullmatch(step):
             try:
                 tree = _step(step, made)
             except Other:

@@ -19,7 +19,7 @@ _NUMERAL = re.compile(
     rf"(?<![\w-])(?:(?:(?:half\s+an?|{_ONE}|{_BELOW_100})\s+)?dozen|"
     rf"(?:{_MANY}\s+)?million(?:{_AND}{_MANY}\s+thousand)?(?:{_AND}{_BELOW_1000})?|"
     rf"(?:{_MANY}\s+)?thousand(?:{_AND}{_BELOW_1000})?|{_BELOW_1000})"
-    r"(?:\s+and\s+(?:an?\s+half|a\s+quarter|three\s+quarters))?(?![\w-]*\w)",
+    r"(?:\s+and\s+(?:an?\s+half|a\s+quarter|three[\s-]quarters?))?(?![\w-]*\w)",
     re.IGNORECASE,
 )
 # "an hour and a half", "3 and a half hours", "3½"
@@ -50,17 +50,19 @@ def _with_part(match: re.Match[str]) -> str:
 
 def _value(numeral: str) -> Fraction:
     total = current = Fraction(0)
-    for word in re.findall(r"[a-z]+|\d+(?:\.\d+)?", numeral.lower().replace("three quarters", "0.75")):
+    whole = 1  # "a dozen and a half" is half a dozen more, "a hundred and a half" half of one
+    for word in re.findall(r"[a-z]+|\d+(?:\.\d+)?", re.sub(r"three[\s-]quarters?", "0.75", numeral.lower())):
         if word in ("thousand", "million"):
             total, current = total + (current or 1) * _SCALES[word], Fraction(0)
         elif word in _SCALES:
             current = (current or 1) * _SCALES[word]
         elif word in _PARTS:
-            current += _PARTS[word]
+            current += _PARTS[word] * whole
         elif word in NUMBER_WORDS:
             current += NUMBER_WORDS[word]
         elif word[0].isdigit():
-            current += Fraction(word)
+            current += Fraction(word) * (whole if word == "0.75" else 1)
+        whole = _SCALES[word] if word in ("dozen", "million") else whole
     return total + current
 
 

@@ -67,7 +67,7 @@ def test_what_needs_more_than_its_dates_is_not_read_from_them(text: str) -> None
             {"operation": "weekday", "date": "1990-05-05", "other": ""},
         ),
         ("On which\n\nday was 5 May 2025?", {"operation": "weekday", "date": "2025-05-05", "other": ""}),
-        ("Is 26 August 2025 a weekday?", {"operation": "weekday", "date": "2025-08-26", "other": ""}),
+        ("Is 26 August 2025 a weekday?", {"operation": "is_a", "date": "2025-08-26", "other": "weekday"}),
         (
             "When is the fee due that is payable 30 days after 3 March 2025?",
             {"operation": "add", "date": "2025-03-03", "other": "30 days"},

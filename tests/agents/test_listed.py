@@ -18,6 +18,7 @@ from pointwork.tools import ToolContext
         ("Over five days a pond had 84, 102, 67, 139 and 118 visitors. What was the daily average?", 102),
         ("I paid £12.50, £8 and £3.20. What is the total?", 23.7),
         ("On Monday we sold 12 loaves, on Tuesday 15 and on Wednesday 9. How many altogether?", 36),
+        ("My last five bills were 31, 28, 35, 40 and 33.50. What's the average?", 33.5),
         ("Loads of 1,240 kg, 1,100 kg and 900 kg. What do the three weigh in all?", 3240),
     ],
 )
@@ -34,6 +35,7 @@ def test_what_is_listed_is_added_up_or_averaged(text: str, value: float) -> None
         "The runs took 30 minutes, 45 minutes and 50 minutes. How many hours altogether?",
         "Marks of 70, 75, 69 and 80. What must the fifth be for an average of 74?",
         "Tickets at 5, 6 and 7 crowns for 4 guests. What is the total?",
+        "The last two of 12, 15 and 9 were short. What is the average?",
         "We have 12, 15 and 9 loaves. What is the average without the best day?",
         "We sold 12 loaves and 15 rolls. How many altogether?",
         "Which of 12, 15 and 9 is a prime?",

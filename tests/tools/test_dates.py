@@ -94,6 +94,9 @@ def test_what_would_be_a_guess_is_refused(written: str, message: str) -> None:
         ("subtract", "2024-06-09", "1 business day", "result", "2024-06-07"),
         ("day of week", "2024-12-25", "", "weekday", "Wednesday"),
         ("iso_week", "2024-12-30", "", "iso_week", "2025-W01"),
+        ("iso_week", "2024-12-30", "", "week", 1),
+        ("is_a", "2024-06-07", "Friday", "is_a", True),
+        ("is_a", "2024-06-07", "weekend day", "is_a", False),
         ("day_of_year", "2024-12-31", "", "day_of_year", 366),
         ("days_in_month", "Feb 2024", "", "days", 29),
         ("leap_year", "1900", "", "leap_year", False),
@@ -120,6 +123,8 @@ def test_date_math(operation: str, day: str, other: str, name: str, value: objec
         ("is_before", "2024-06-03T10:00Z", "2024-06-03 09:00", "time zone"),
         ("later", "2024-06-03T10:00Z", "2024-06-03 09:00", "time zone"),
         ("weekday", "14:50", "", "write a date"),
+        ("is_a", "14:50", "Friday", "write a date"),
+        ("is_a", "2024-06-07", "feast", "no kind of day"),
         ("sideways", "2024-06-03", "", "operation"),
     ],
 )

@@ -1,0 +1,192 @@
+"""Where a day stands: its number in the year, ISO week and quarter, what kind of day it is; the time elsewhere."""
+
+import re
+from collections.abc import Sequence
+from datetime import date as Date
+
+from pointwork.agents.readings import Reading
+from pointwork.agents.readings.question import ORDINALS, DateMention, Question, year_of
+from pointwork.numerals import in_figures
+from pointwork.text import STOP_WORDS, sentences
+
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_OF_YEAR = re.compile(
+    r"\bday\s+(?:number|no\.?)\b|\bnumber\s+of\s+the\s+day\b|\b(?:which|what)\s+(?:number\s+)?day\s+of\s+the\s+year\b|"
+    r"\bday\s+(?:what|which)\s+of\s+the\s+year\b|\bhow\s+many(?:th)?\s+day\s+of\s+the\s+year\b",
+    re.IGNORECASE,
+)
+_WEEK = re.compile(
+    r"\b(?:(?:which|what)\s+(?:(?:iso|calendar)\s+)?week(?!\s*day)(?:\s+number)?\b|week\s+number|number\s+of\s+the\s+week|"
+    r"iso\s+week)\b",
+    re.IGNORECASE,
+)
+_DAY_OF_WEEK = re.compile(
+    rf"\bweek\s+(?P<week>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year>\d{{4}})\b.*?\b(?P<day>{_DAY})\b|"
+    rf"\b(?P<day2>{_DAY})\s+(?:of|in)\s+(?:iso\s+|calendar\s+)?week\s+(?P<week2>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year2>\d{{4}})",
+    re.IGNORECASE | re.DOTALL,
+)
+_WEEKS_OF_YEAR = re.compile(
+    r"\bhow\s+many\s+(?:iso|calendar)\s+weeks\b.*?\b(?P<year>\d{4})\b", re.IGNORECASE | re.DOTALL
+)
+_ASKS_QUARTER = re.compile(r"\b(?:which|what)\s+(?:calendar\s+)?quarter\b", re.IGNORECASE)
+_OF_QUARTER = re.compile(
+    rf"\b(?P<end>first|last)\s+(?:calendar\s+)?day\s+of\s+(?:the\s+)?"
+    rf"(?:(?P<nth>{'|'.join(ORDINALS[:4])}|last|[1-4](?:st|nd|rd|th))\s+quarter|Q(?P<q>[1-4]))(?:\s+of|\s+in|,)?\s+"
+    r"(?:the\s+year\s+)?(?P<year>\d{4})\b",
+    re.IGNORECASE,
+)
+_LEFT = re.compile(
+    r"\b(?:left|remain\w*|still\s+to\s+come)\b.*\b(?:in|of)\s+(?:the\s+year\b|(?P<year>\d{4})\b)|"
+    r"\buntil\s+the\s+end\s+of\s+the\s+year\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_KIND_OF_DAY = re.compile(
+    rf"\b(?:is|was|will|does|did)\b[^.?!]*\b(?:an?|on\s+an?|be\s+an?)\s+(?P<kind>{_DAY}|week[\s-]?day|week[\s-]?end(?:\s+day)?|"
+    r"(?:working|business)\s+day)\s*(?:,?\s*yes\s+or\s+no\s*)?[?.]?\s*$",
+    re.IGNORECASE,
+)
+_HAS_LEAP_DAY = re.compile(
+    r"\bfebruary\s+(?:of\s+|in\s+)?(?P<year>\d{4})\b.*\b(?:29\s+days|29th|29)\b|"
+    r"\b29(?:th)?\s+(?:of\s+)?february\b.*\b(?:exist|there)\b.*\b(?P<year2>\d{4})\b|"
+    r"\b(?:exist|there)\b.*\b29(?:th)?\s+(?:of\s+)?february\b.*\b(?P<year3>\d{4})\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_YES_NO = re.compile(r"(?:^|[.:;,]\s+)(?:is|was|does|did|will|has|had)\b", re.IGNORECASE)
+
+_ASKS = re.compile(r"\?|\b(?:what|which|how|number)\b|^\W*(?:is|was|does|did|will)\b", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_WORDS = frozenset(
+    re.findall(
+        r"\S+",
+        """
+        day days week weeks year quarter number iso calendar date fall falls fell left remain remaining remains end
+        counted counting included including day's st nd rd th weekend weekday working business monday tuesday
+        wednesday thursday friday saturday sunday please give tell yes january december just many
+        """,
+    )
+)
+
+_PLACE = r"[A-Za-z][\w'’]*(?:\s+[A-Z][\w'’]*)*"
+_ZONE = re.compile(
+    rf"\b(?P<a>{_PLACE})\s+(?:is|are|runs?|it\s+is)\s+(?P<n>\d+(?:\.\d+)?)\s+hours?\s+(?P<side>ahead|behind|earlier|later)"
+    rf"(?:\s+(?:of|than)(?:\s+in)?)?\s+(?P<b>{_PLACE})",
+)
+_CLOCK = re.compile(r"(?<![\d:.])(?P<h>\d{1,2}):(?P<m>\d\d)(?![\d:])")
+_ASKS_TIME = re.compile(
+    r"\bwhat\s+(?:local\s+)?time\s+(?:is|was|will|would)\s+(?:it|that|this)\b|"
+    r"\bwhat(?:['’]s|\s+(?:is|was|will|would)(?:\s+be)?)\s+the\s+(?:local\s+)?time\b",
+    re.IGNORECASE,
+)
+_HERE = frozenset(["us", "here", "me", "our", "my", "ours", "mine", "home"])
+_THERE = frozenset(["there", "them", "their", "they", "he", "she", "her", "him", "his", "theirs"])
+
+
+def asked(text: str, dates: Sequence[DateMention]) -> Reading | None:
+    """What a question about the place of a day in its year means, as one call; None: it is none."""
+    days = [date for date in dates if date.day and date.month]
+    full = [date for date in days if date.year]
+    return _numbered(text, days) or _week_of(text) or _quarter_day(text) or _kind_of(text, full) or _zone(text)
+
+
+def _asks_only(text: str) -> bool:
+    """Whether the part that asks is about a day and nothing else: not "Is it cheaper on a weekday?"."""
+    for date in reversed(Question(text).dates):
+        text = text[: date.start] + " " * (date.end - date.start) + text[date.end :]
+    asks = next((part for part in sentences(text) if _ASKS.search(part)), text)
+    return set(re.findall(r"[^\W\d_]+", _IN_BRACKETS.sub(" ", asks).lower())) <= STOP_WORDS | _WORDS
+
+
+def _call(operation: str, date: str, other: str = "") -> Reading:
+    return Reading("date_math", {"operation": operation, "date": date, "other": other}, 1.0)
+
+
+def _numbered(text: str, days: Sequence[DateMention]) -> Reading | None:
+    """Of one day its number in the year, its week, its quarter, or what is left after it."""
+    # "with 1 January as day 1", "31 December counted" are not the day that is asked about
+    days = [day for day in days if (day.month, day.day) not in ((1, 1), (12, 31))] if len(days) > 1 else days
+    if len(days) != 1 or not _asks_only(text):
+        return None
+    if _ASKS_QUARTER.search(text):
+        return Reading("calculate", {"expression": f"ceil({days[0].month} / 3)"}, 1.0)
+    year = days[0].year or year_of(days[0], Question(text).dates)
+    if not year:
+        return None
+    day = days[0].value(year)
+    if _OF_YEAR.search(text):
+        return _call("day_of_year", day)
+    left = _LEFT.search(text)
+    if left and (left["year"] is None or int(left["year"]) == year) and re.search(r"\bdays\b", text, re.IGNORECASE):
+        return _call("difference", day, f"{year}-12-31")
+    return _call("iso_week", day) if _WEEK.search(text) else None
+
+
+def _week_of(text: str) -> Reading | None:
+    """The Monday of a week that its number names; how many weeks a year has."""
+    if found := _WEEKS_OF_YEAR.search(text):
+        return _call("iso_week", f"{found['year']}-12-28")  # always in the last one
+    found = _DAY_OF_WEEK.search(text)
+    if found is None or not re.search(r"\b(?:dates?|when|day)\b", text, re.IGNORECASE):
+        return None
+    year, week = int(found["year"] or found["year2"]), int(found["week"] or found["week2"])
+    at = _WEEKDAYS.index((found["day"] or found["day2"]).lower())
+    try:
+        first = Date.fromisocalendar(year, 1, 1 + at)
+        Date.fromisocalendar(year, week, 1)
+    except ValueError:  # there is no week 53
+        return None
+    return _call("add", first.isoformat(), f"{week - 1} weeks")
+
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def _quarter_day(text: str) -> Reading | None:
+    """The first or last day of a quarter."""
+    found = _OF_QUARTER.search(text)
+    if found is None:
+        return None
+    nth = found["nth"].lower() if found["nth"] else ""
+    if found["q"] or nth[:1].isdigit():
+        quarter = int(found["q"] or nth[0])
+    else:
+        quarter = 4 if nth == "last" else ORDINALS.index(nth) + 1
+    last = found["end"].lower() == "last"
+    return _call(
+        "in_month", f"{found['year']}-{3 * quarter - (0 if last else 2):02}", f"{found['end'].lower()} day"
+    )
+
+
+def _kind_of(text: str, full: Sequence[DateMention]) -> Reading | None:
+    """Whether a day is a Friday, or a year has a 29 February."""
+    if not _YES_NO.search(text):
+        return None
+    if len(full) == 1 and (found := _KIND_OF_DAY.search(text)) and _asks_only(text):
+        kind = re.sub(r"[\s-]+", " ", found["kind"].lower())
+        named = {"weekend": "weekend day", "week end": "weekend day", "week day": "weekday"}.get(kind, kind)
+        return _call("is_a", full[0].value(), named)
+    if not full and (found := _HAS_LEAP_DAY.search(text)):
+        return _call("leap_year", found["year"] or found["year2"] or found["year3"])
+    return None
+
+
+def _zone(text: str) -> Reading | None:
+    """The time at one of two places, where that at the other is told and by how much they differ."""
+    told = in_figures(text)
+    found, clocks = _ZONE.search(told), list(_CLOCK.finditer(told))
+    if found is None or len(clocks) != 1 or Question(text).dates:
+        return None
+    asked = list(_ASKS_TIME.finditer(told))
+    if not asked:
+        return None
+    asks = re.split(r"[.?!]", told[asked[-1].start() :])[0]
+    there = _at(asks, found["a"], _THERE)
+    here = _at(asks, found["b"], _HERE)
+    if there == here:
+        return None
+    ahead = found["side"].lower() in ("ahead", "later")
+    return _call("add" if ahead == there else "subtract", clocks[0][0], f"{found['n']} hours")
+
+
+def _at(asks: str, place: str, words: frozenset[str]) -> bool:
+    said = set(re.findall(r"\w+", asks.lower()))
+    return bool(said & words) or place.split()[-1].lower() in said

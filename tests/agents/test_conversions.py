@@ -1,0 +1,51 @@
+"""Measures as people write them: gallons of two countries, rates over a time, pounds per bag, miles a gallon."""
+
+import pytest
+
+from pointwork.agents.readings.beyond import outright
+from pointwork.agents.readings.conversions import asked_unit, conversion, quantities
+from pointwork.tools.calculator import calculate
+
+
+def said(text: str) -> float:
+    reading = conversion(text)
+    assert reading is not None
+    assert reading.score == 1.0
+    return float(str(calculate.fn(**calculate.validate(reading.arguments)).answer).split()[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("How many litres are 3 imperial gallons?", 13.63827),
+        ("A tank of 10 US gallons. Litres?", 37.85412),
+        ("Two UK pints in ml?", 1136.5225),
+        ("How many US fluid ounces are in two US cups?", 16),
+        ("The limit is 40 lb per bag. What is that in kg?", 18.1437),
+        ("Tyres at 30 psi. How much is that in bar?", 2.06843),
+        ("A card of 32 GB (10^9 bytes each). How many GiB is that?", 29.80232),
+        ("She gets 50 miles per US gallon. How many litres per 100 km is that?", 4.70429),
+        ("The van needs 8 litres per 100 km. What is that in miles per imperial gallon?", 35.31012),
+        ("A pump moves 40 ml a second. How many litres is that in an hour?", 144),
+        ("It leaks 250 ml an hour. How many litres over 12 hours?", 3),
+    ],
+)
+def test_it_is_converted(text: str, value: float) -> None:
+    assert said(text) == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It leaks 250 ml an hour and 3 taps do. How many litres over 12 hours?",
+        "The van needs 8 litres per 100 km. How many litres for 240 km?",
+        "We eat 2 kg a day. How many days do 10 kg last?",
+    ],
+)
+def test_what_has_more_numbers_is_no_conversion(text: str) -> None:
+    assert outright(text) is None
+
+
+def test_a_bar_is_a_pressure_only_where_it_is_one() -> None:
+    assert asked_unit("How many grams is it in bar form?") is not None
+    assert [one[2] for one in quantities("a bar of 100 g per person")] == ["100 g"]
