@@ -62,7 +62,12 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)
     copied = sum(one.chance for one in read.calculations if _copies(one))
     return [
-        Decomposed(steps, read.answered * one.chance * (1 if _copies(one) else 1 - copied), author="calculation")
+        Decomposed(
+            steps,
+            read.answered * one.chance * (1 if _copies(one) else 1 - copied),
+            author="calculation",
+            alone=not facts,
+        )
         for one, steps in plans
         if steps
     ]

@@ -47,12 +47,14 @@ class Decomposed:
         sure: probability of the whole text.
         agreed: two readings of the task, with and without what the files hold, came to steps of this shape.
         author: of a plan of these steps.
+        alone: the task itself says all that they calculate with.
     """
 
     steps: tuple[Subtask, ...]
     sure: float
     agreed: bool = False
     author: Author = "decomposer"
+    alone: bool = False
 
     @property
     def lines(self) -> list[str]:
@@ -62,9 +64,8 @@ class Decomposed:
     @property
     def read(self) -> bool:
         """Whether all that has to be looked up was read in the files: what is left is calculation."""
-        return any(step.found for step in self.steps) and all(
-            step.found or calculates(step.text) for step in self.steps
-        )
+        some = self.alone or any(step.found for step in self.steps)
+        return some and all(step.found or calculates(step.text, alone=self.alone) for step in self.steps)
 
 
 _RECKONED = re.compile(
@@ -75,9 +76,14 @@ _RECKONED = re.compile(
 _UNITS = re.compile(rf"{REFERENCE.pattern} (?:[a-z]\S* )?in [a-z]\S*(?: [a-z]\S*)?")
 
 
-def calculates(step: str) -> bool:
-    """Whether a step does nothing but calculate with the answers before it: sums, dates, comparisons, units."""
-    if not REFERENCE.search(step):
+def calculates(step: str, *, alone: bool = False) -> bool:
+    """Whether a step does nothing but calculate with the answers before it: sums, dates, comparisons, units.
+
+    Args:
+        step: as it is written.
+        alone: it may have nothing but figures of its own.
+    """
+    if not (alone or REFERENCE.search(step)):
         return False
     rest = _RECKONED.sub("", REFERENCE.sub("", step))
     return _UNITS.fullmatch(step) is not None or not re.search(r"[A-Za-z]{2}", rest)

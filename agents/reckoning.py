@@ -42,7 +42,7 @@ def computed(text: str) -> Reading | None:
     text = in_one_unit(without_decimals(text))
     yes_no = answer_type_of(text) == "yes-no"
     by_sums = worked(in_one_form(text), yes_no=yes_no)
-    if by_sums.answered < _HELD or by_sums.moment > (by_sums.best.chance if by_sums.best else 0.0):
+    if by_sums.answered < _HELD or by_sums.moment > max(LEAST, by_sums.best.chance if by_sums.best else 0.0):
         return None  # what is done with days and times of day is no sum: who plans the task calculates it
     if yes_no:  # only the calculator compares
         return _read(by_sums.best) if by_sums.best and by_sums.best.chance >= LEAST else None

@@ -342,12 +342,30 @@ def test_the_calculator_is_shown_more_sentences_than_the_reckoner(
     monkeypatch.setattr("pointwork.agents.learned.calculated", counted)
     monkeypatch.setattr("pointwork.agents.learned.agreed", agree)
     asyncio.run(Learned(ToolContext(root=tmp_path)).read("What does the key of a boat cost?", 8))
-    assert shown == [MANY, SENTENCES]
+    assert shown == [MANY, 0, SENTENCES]
+
+
+@pytest.mark.parametrize(("alone", "with_files"), [(0.5, 0.4), (0.4, 0.5)])
+def test_what_a_task_says_itself_is_taken_where_it_is_surer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: float, with_files: float
+) -> None:
+    (tmp_path / "staff.csv").write_text("name,hours a week,pay an hour\nMabel Orme,24,13.50\n")
+    sums = (Subtask("s1", "09:15 + 225 minutes", "", (), "text"),)
+
+    async def said(_: str, facts: Sequence[Fact]) -> list[Decomposed]:
+        return [_paid(with_files) if facts else Decomposed(sums, alone, author="calculation", alone=True)]
+
+    monkeypatch.setattr("pointwork.agents.learned.calculated", said)
+    found = asyncio.run(Learned(ToolContext(root=tmp_path)).read(WEEK, 8))
+    assert found is not None
+    assert found.alone == (alone > with_files)
 
 
 def test_what_is_not_calculated_from_files_does_not_count() -> None:
     bare = replace(_paid(1.0), steps=(Subtask("s1", "24 * 13.50", "", (), "number"),))
     assert _agreed([], bare) == (None, 0)
+    whole = replace(bare, alone=True)
+    assert _agreed([], whole) == (whole, 0)
 
 
 def test_a_team_without_models_calculates(tmp_path: Path, store: Store) -> None:

@@ -68,20 +68,28 @@ def test_what_is_compared_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
         return Reading(0.5, (early, more))
 
     monkeypatch.setattr(worded, "calculations", read)
-    assert worded.worked("Are 5 times 6 more than 6?", yes_no=True) == Worked(0.5, Deduced("(5 * 6) > 6", 1, 0.15))
+    found = Worked(0.5, Deduced("(5 * 6) > 6", 1, 0.15), moment=0.2)
+    assert worded.worked("Are 5 times 6 more than 6?", yes_no=True) == found
     assert asked == [True]
 
 
 Said = tuple[str, float] | None
 
 
-def reading(monkeypatch: pytest.MonkeyPatch, steps: Said, sums: Said, pairs: Said, answered: float = 0.9) -> None:
+def reading(
+    monkeypatch: pytest.MonkeyPatch,
+    steps: Said,
+    sums: Said,
+    pairs: Said,
+    answered: float = 0.9,
+    moment: float = 0.0,
+) -> None:
     def deduced(found: Said) -> Deduced | None:
         return found and Deduced(found[0], 0, found[1])
 
     read = pairs and Read("calculate", {"expression": pairs[0]}, pairs[1])
     monkeypatch.setattr(reckoning, "deduced", Mock(return_value=deduced(steps)))
-    monkeypatch.setattr(reckoning, "worked", Mock(return_value=Worked(answered, deduced(sums))))
+    monkeypatch.setattr(reckoning, "worked", Mock(return_value=Worked(answered, deduced(sums), moment)))
     monkeypatch.setattr(reckoning.problems, "solved", Mock(return_value=read))
 
 
@@ -116,6 +124,15 @@ def test_of_a_text_that_does_not_hold_what_it_needs_nothing_is_read(monkeypatch:
     reading(monkeypatch, ("6 * 7", 0.9), ("6 * 7", 0.9), ("6 * 7", 0.9), answered=0.09)
     assert reckoning.computed(PEARS) is None
     reading(monkeypatch, ("6 * 7", 0.9), ("6 * 7", 0.9), ("6 * 7", 0.9), answered=0.1)
+    assert reckoning.computed(PEARS) is not None
+
+
+def test_what_is_done_with_moments_is_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading(monkeypatch, ("7 - 6", 0.9), ("6 * 7", 0.3), None, moment=0.31)
+    assert reckoning.computed(PEARS) is None
+    reading(monkeypatch, ("7 - 6", 0.9), ("6 * 7", 0.3), None, moment=0.29)
+    assert reckoning.computed(PEARS) is not None
+    reading(monkeypatch, ("6 * 7", 0.9), None, None, moment=0.19)  # too unlikely for a plan of it
     assert reckoning.computed(PEARS) is not None
 
 
