@@ -2,6 +2,7 @@
 
     python benchmarks/train_parser.py --data BENCH_DATA --write         # 90 minutes of two cores, into the package
     python benchmarks/train_parser.py --data BENCH_DATA --minutes 5     # a look, writes nothing
+    python benchmarks/train_parser.py --data BENCH_DATA --begin shipped --rate 1e-4 --write     # goes on
 
 Begins with all-MiniLM-L6-v2 (extra ``embed``) and learns both at once: from the worlds of
 ``training/recipes/table_questions.jsonl`` but those that are kept for measuring (``MEASURED``), tables, columns and
@@ -26,6 +27,7 @@ from parser_training.steps import Solved, all_solved
 from rich.progress import Progress
 from train_word_problems import gsm8k, parsed
 
+from pointwork.agents.parsing import encoder
 from pointwork.agents.parsing.layout import Pieces
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +120,7 @@ def main() -> None:
     """Train, and write if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--begin", choices=("minilm", "shipped"), default="minilm")
     parser.add_argument("--minutes", type=float, default=90.0)
     parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
     parser.add_argument("--seed", type=int, default=0)
@@ -137,6 +140,10 @@ def main() -> None:
     questions, problems = corpus(given.data, pieces)
     print(f"{len(questions)} questions and {len(problems)} problems")
     network = Network(load_file(str(folder / "model.safetensors")), rows)
+    if given.begin == "shipped":
+        for name, tensor in network.state_dict().items():
+            if name != "word.weight":  # that is the same
+                tensor.copy_(torch.tensor(np.array(encoder.shipped().weights[name])))
     network.train()
     train(network, questions, problems, pieces, given)
     if given.write:
