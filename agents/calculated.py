@@ -46,7 +46,7 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
 
     Args:
         task: the user's words.
-        facts: what they say around it.
+        facts: what they say around it; none: the task itself has to say all.
     """
     yes_no = answer_type_of(task) == "yes-no"
     lines = [fact.text for fact in facts]

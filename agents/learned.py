@@ -69,7 +69,7 @@ class Learned:
         return readings(plain, await decompose(task, self.steps, most, around) if around else None)
 
     async def read(self, task: str, most: int) -> Decomposed | None:
-        """Steps whose answers were all read in the files, but for what is calculated with them; None: unsure.
+        """Steps whose answers were all read in the files, or in the task itself, or calculated; None: unsure.
 
         Raises:
             BudgetExceeded: it can not be paid.

@@ -1,5 +1,6 @@
 """What a word problem computes: by its pairs of numbers, by deduction and by the calculator that reads files."""
 
+import re
 from collections.abc import Iterator
 
 from pointwork.agents.facts.figures import in_one_form
@@ -18,6 +19,7 @@ LEAST = problems.LEAST
 """From here on an expression is given at all."""
 
 _SAME = 1e-4
+_ENDLESS = re.compile(r"\d{30}")  # a numeral that is no quantity
 # What the pairs and deduction are sure of is less often right.
 _PAIRS, _STEPS = 0.5, 0.7
 # Of a text that holds less likely all that it needs nothing is read: of 360 word problems so are two, of 210 tasks
@@ -39,6 +41,8 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
+    if _ENDLESS.search(text):
+        return None  # what is left of the text is not what it asks
     text = in_one_unit(without_decimals(text))
     yes_no = answer_type_of(text) == "yes-no"
     by_sums = worked(in_one_form(text), yes_no=yes_no)

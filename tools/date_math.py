@@ -60,9 +60,9 @@ def _known_operation(value: object) -> object:
 def date_math(
     operation: Annotated[Operation, BeforeValidator(_known_operation)], date: str, other: str = ""
 ) -> ToolResult:
-    """Compute with dates and times: differences, ages, a date or time plus or minus a period, weekdays, the
-    Thursday after a date, the nth weekday of a month, how many Mondays or working days it has, ISO weeks, leap
-    years, whether a day is a Friday, the earlier of two.
+    """Compute with dates and times: differences, ages, a date or time plus or minus a period, weekdays, whether it
+    is a Friday, the Thursday after a date, the nth weekday of a month, how many working days it has, ISO weeks,
+    leap years, the earlier of two.
 
     Args:
         operation: what to compute; in_month is a day of a month such as its last Friday

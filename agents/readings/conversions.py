@@ -129,8 +129,8 @@ def stated_factor(text: str) -> tuple[str, object, object, str] | None:
     return None
 
 
-_OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
-_PART_OF = re.compile(rf"\b({'|'.join(_OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
+OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
+_PART_OF = re.compile(rf"\b({'|'.join(OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
 _FEET_INCHES = re.compile(r"(?P<feet>\d\s*(?:ft|feet|foot)\s*\d+(?:\.\d+)?)\s*in\b", re.I)
 _DECIMALS = re.compile(
     r"[\s,.;]*\(?\b(?:(?:please\s+)?(?:give|say|tell)\s+(?:it|me\s+the\s+\w+)\s+|round(?:ed)?\s+(?:it\s+)?)?"
@@ -149,7 +149,7 @@ def without_decimals(text: str) -> str:
 def measured(text: str) -> str:
     """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
     text = _PRESSURE.sub(" bars", _FEET_INCHES.sub(r"\g<feet> inches", text))
-    return without_decimals(in_figures(_PART_OF.sub(lambda part: f"{_OF_ONE[part[1].lower()]} ", text)))
+    return without_decimals(in_figures(_PART_OF.sub(lambda part: f"{OF_ONE[part[1].lower()]} ", text)))
 
 
 def conversion(text: str) -> Reading | None:

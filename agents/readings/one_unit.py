@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
+from pointwork.agents.readings.conversions import OF_ONE
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS
 from pointwork.tools.arithmetic import show
@@ -38,8 +40,7 @@ _UNITS = "|".join(name for names in _KINDS.values() for name, _ in names)
 _COUNTED = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})(?=[\s-]+(?:{_UNITS})\b)", re.IGNORECASE
 )
-_OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
-_PARTS = re.compile(rf"\b({'|'.join(_OF_ONE)})[\s-]+(?:of\s+)?(?:an?[\s-]+)?(?=(?:{_UNITS})\b)", re.IGNORECASE)
+_PARTS = re.compile(rf"\b({'|'.join(OF_ONE)})[\s-]+(?:of\s+)?(?:an?[\s-]+)?(?=(?:{_UNITS})\b)", re.IGNORECASE)
 _SQUARED = re.compile(
     r"(?:\b(?:square|cubic|sq\.?)\s+(?P<name>[a-z]+)|\b(?P<short>mm|cm|m|km)(?:²|³|\^?[23]\b))", re.IGNORECASE
 )
@@ -63,7 +64,7 @@ def in_one_unit(text: str) -> str:
     The unit is the one that is asked for, or what something is told of one of ("12 a kilo"), or the smallest. What
     is measured in squares or by speed keeps the lengths beside it in the same unit.
     """
-    made = _PARTS.sub(lambda part: f"{_OF_ONE[part[1].lower()]} ", text)
+    made = _PARTS.sub(lambda part: f"{OF_ONE[part[1].lower()]} ", text)
     made = _COUNTED.sub(lambda word: in_figures(word[0]), made)
     given = made
     for kind, names in _KINDS.items():
@@ -149,14 +150,15 @@ _COINS = (
 )
 
 
+_ASKS_COINS = re.compile(r"\b(?:how\s+many|in)\s+(?:pence|cents)\b", re.IGNORECASE)
+
+
 def _in_whole_coins(text: str) -> str:
     for small, whole, sign in _COINS:
-        if re.search(whole, text, re.IGNORECASE) and not re.search(
-            r"\b(?:how\s+many|in)\s+(?:pence|cents)\b", text, re.IGNORECASE
-        ):
-            text = re.sub(
-                rf"(?<![\w.,£€$])({_NUMBER})\s?(?:{small})(?!\w)",
-                lambda coins: f"{sign}{float(Fraction(coins[1].replace(',', '')) / 100):g}",  # noqa: B023
-                text,
-            )
+        if re.search(whole, text, re.IGNORECASE) and not _ASKS_COINS.search(text):
+            text = re.sub(rf"(?<![\w.,£€$])({_NUMBER})\s?(?:{small})(?!\w)", partial(_whole, sign), text)
     return text
+
+
+def _whole(sign: str, coins: re.Match[str]) -> str:
+    return f"{sign}{float(Fraction(coins[1].replace(',', '')) / 100):g}"
