@@ -15,14 +15,12 @@ from pointwork.agents.querying import tables_text, values_named
 from pointwork.agents.quoting import besides, sentences_about
 from pointwork.agents.readings import Reading
 from pointwork.agents.readings.beyond import outright
-from pointwork.agents.readings.conversions import without_decimals
 from pointwork.agents.readings.expressions import expression_of, is_formula
 from pointwork.agents.readings.names import names
-from pointwork.agents.readings.one_unit import in_one_unit
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import asking, asks_words, wanted
 from pointwork.agents.readings.weighing import comparison_of
-from pointwork.agents.reckoning import computed
+from pointwork.agents.reckoning import as_read, computed
 from pointwork.agents.spec import WHOLLY, Example, Prepared, Tabled, asked_words
 from pointwork.agents.tabling import bridged, ranked, read_tables, readable_tables, share, unit_of
 from pointwork.errors import ToolError
@@ -124,9 +122,7 @@ def _solved(text: str) -> bool:
     if problem is None or problem.score >= CERTAIN:
         return problem is not None
     used = _figures_of(problem)
-    return not names(text) and all(
-        number in used for number, _, _ in Question(in_one_unit(without_decimals(text))).numbers
-    )
+    return not names(text) and all(number in used for number, _, _ in Question(as_read(text)).numbers)
 
 
 def _figures_of(problem: Reading) -> list[str]:

@@ -33,6 +33,11 @@ def value_of(reading: Reading) -> float:
     return float("nan") if isinstance(found, Measure) else float(found)
 
 
+def as_read(text: str) -> str:
+    """A word problem as its readings get it: amounts of one kind in one unit, no decimals that are asked for."""
+    return in_one_unit(without_decimals(text))
+
+
 def computed(text: str) -> Reading | None:
     """The expression that answers a word problem, with the probability that it is right; None below ``LEAST``.
 
@@ -43,7 +48,7 @@ def computed(text: str) -> Reading | None:
         return of_list
     if _ENDLESS.search(text):
         return None  # what is left of the text is not what it asks
-    text = in_one_unit(without_decimals(text))
+    text = as_read(text)
     yes_no = answer_type_of(text) == "yes-no"
     by_sums = worked(in_one_form(text), yes_no=yes_no)
     if by_sums.answered < _HELD or by_sums.moment > max(LEAST, by_sums.best.chance if by_sums.best else 0.0):

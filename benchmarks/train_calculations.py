@@ -15,6 +15,8 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
   some of them without any lines, to learn what a text does not hold, and with a part of their lines (``dealt``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
+- ``stepped_problems.jsonl``: problems with steps that need no files.
+
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
 ``task_steps_*_unseen.jsonl`` of the same names measure it: 53 places of which nothing is learnt.

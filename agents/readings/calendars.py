@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pointwork.agents.parsing.amounts import TIMES, minutes_of
 from pointwork.agents.readings import Reading, lexicon, yearly
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question
+from pointwork.agents.readings.yearly import DAY
 from pointwork.numerals import in_figures
 from pointwork.text import NUMBER_WORDS, STOP_WORDS
 
-_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
 _NTH = rf"(?<![\w-])(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=len, reverse=True))})"
 
 # "how many Mondays", "number of working days", and words that ask for nothing else than how many there are
-_KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{_DAY}s)\b", re.IGNORECASE)
+_KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{DAY}s)\b", re.IGNORECASE)
 _COUNTING = frozenset(
     re.findall(
         r"\S+",
@@ -26,8 +26,8 @@ _COUNTING = frozenset(
     )
 )
 _BESIDE = re.compile(
-    rf"\b(?P<day>{_DAY})\s+(?:immediately\s+|right\s+|directly\s+)?(?P<side>after|following|before|preceding)\s+"
-    rf"(?:the\s+)?(?:{_DAY},?\s+(?:the\s+)?)?$",
+    rf"\b(?P<day>{DAY})\s+(?:immediately\s+|right\s+|directly\s+)?(?P<side>after|following|before|preceding)\s+"
+    rf"(?:the\s+)?(?:{DAY},?\s+(?:the\s+)?)?$",
     re.IGNORECASE,
 )
 _BORN = re.compile(
@@ -47,7 +47,7 @@ _ASKS_BIRTH = re.compile(r"\b(?:when|year|date)\b[^.?]*\b(?:was|were|is)\b[^.?]*
 _WHEN = re.compile(r"\b(?:when|dates?|(?:which|what|week)\s*day)\b", re.IGNORECASE)
 
 _NTH_DAY = re.compile(
-    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{_DAY}|working day|day)\s+(?:of|in)\s+",
+    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{DAY}|working day|day)\s+(?:of|in)\s+",
     re.IGNORECASE,
 )
 _OF_YEAR = re.compile(rf"\b(?P<nth>{_NTH})\s+day\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b", re.IGNORECASE)
@@ -55,8 +55,8 @@ _RIGHT = re.compile(
     r"\b(?:date|day)\s+(?:comes?\s+|is\s+)?(?:right|immediately|directly|just)\s+(?P<side>before|after)\b",
     re.IGNORECASE,
 )
-_THAT = re.compile(rf"\b(?P<day>{_DAY})\s+(?P<side>before|after)\s+(?:that|it|then|this)\b", re.IGNORECASE)
-_A_DAY = re.compile(rf"\b{_DAY}\b", re.IGNORECASE)
+_THAT = re.compile(rf"\b(?P<day>{DAY})\s+(?P<side>before|after)\s+(?:that|it|then|this)\b", re.IGNORECASE)
+_A_DAY = re.compile(rf"\b{DAY}\b", re.IGNORECASE)
 _ASKS_DAY = re.compile(r"\b(?:what|which)\s+(?:week\s?day|day(?:\s+of\s+the\s+week)?)\b", re.IGNORECASE)
 _LATER = re.compile(
     rf"\b(?P<n>\d+|{_NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before)\b",
@@ -132,7 +132,7 @@ def _counted(text: str, dates: Sequence[DateMention], full: Sequence[DateMention
     kinds = list(dict.fromkeys(match["kind"] for match in _KIND.finditer(text)))
     if not kinds or not _only_counts(text, dates):
         return None
-    kind = next((one for one in kinds if not re.fullmatch(f"{_DAY}s", one, re.I)), kinds[0])
+    kind = next((one for one in kinds if not re.fullmatch(f"{DAY}s", one, re.I)), kinds[0])
     months = [date for date in dates if date.month and date.year and not date.day]
     if len(full) == 2 and len(dates) == 2:
         first, last = sorted(date.value() for date in full)

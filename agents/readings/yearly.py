@@ -1,5 +1,6 @@
 """Where a day stands: its number in the year, ISO week and quarter, what kind of day it is; the time elsewhere."""
 
+import calendar
 import re
 from collections.abc import Sequence
 from datetime import date as Date
@@ -9,7 +10,10 @@ from pointwork.agents.readings.question import ORDINALS, DateMention, Question, 
 from pointwork.numerals import in_figures
 from pointwork.text import STOP_WORDS, sentences
 
-_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WEEKDAYS = [day.lower() for day in calendar.day_name]
+DAY = f"(?:{'|'.join(_WEEKDAYS)})"
+"""A weekday, as a pattern."""
+
 _OF_YEAR = re.compile(
     r"\bday\s+(?:number|no\.?)\b|\bnumber\s+of\s+the\s+day\b|\b(?:which|what)\s+(?:number\s+)?day\s+of\s+the\s+year\b|"
     r"\bday\s+(?:what|which)\s+of\s+the\s+year\b|\bhow\s+many(?:th)?\s+day\s+of\s+the\s+year\b",
@@ -21,8 +25,8 @@ _WEEK = re.compile(
     re.IGNORECASE,
 )
 _DAY_OF_WEEK = re.compile(
-    rf"\bweek\s+(?P<week>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year>\d{{4}})\b.*?\b(?P<day>{_DAY})\b|"
-    rf"\b(?P<day2>{_DAY})\s+(?:of|in)\s+(?:iso\s+|calendar\s+)?week\s+(?P<week2>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year2>\d{{4}})",
+    rf"\bweek\s+(?P<week>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year>\d{{4}})\b.*?\b(?P<day>{DAY})\b|"
+    rf"\b(?P<day2>{DAY})\s+(?:of|in)\s+(?:iso\s+|calendar\s+)?week\s+(?P<week2>\d{{1,2}})\b(?:\s+of|\s+in|,)?\s+(?P<year2>\d{{4}})",
     re.IGNORECASE | re.DOTALL,
 )
 _WEEKS_OF_YEAR = re.compile(
@@ -41,7 +45,7 @@ _LEFT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KIND_OF_DAY = re.compile(
-    rf"\b(?:is|was|will|does|did)\b[^.?!]*\b(?:an?|on\s+an?|be\s+an?)\s+(?P<kind>{_DAY}|week[\s-]?day|week[\s-]?end(?:\s+day)?|"
+    rf"\b(?:is|was|will|does|did)\b[^.?!]*\b(?:an?|on\s+an?|be\s+an?)\s+(?P<kind>{DAY}|week[\s-]?day|week[\s-]?end(?:\s+day)?|"
     r"(?:working|business)\s+day)\s*(?:,?\s*yes\s+or\s+no\s*)?[?.]?\s*$",
     re.IGNORECASE,
 )
@@ -59,9 +63,10 @@ _WORDS = frozenset(
     re.findall(
         r"\S+",
         """
-        day days week weeks year quarter number iso calendar date fall falls fell left remain remaining remains end
-        counted counting included including day's st nd rd th weekend weekday working business monday tuesday
-        wednesday thursday friday saturday sunday please give tell yes january december just many
+        day days week weeks month year first last second third fourth q february have has with exist exists
+        quarter number iso calendar date fall falls fell left remain remaining remains end counted counting
+        included including day's st nd rd th weekend weekday working business monday tuesday wednesday thursday
+        friday saturday sunday please give tell yes january december just many
         """,
     )
 )
@@ -85,7 +90,8 @@ def asked(text: str, dates: Sequence[DateMention]) -> Reading | None:
     """What a question about the place of a day in its year means, as one call; None: it is none."""
     days = [date for date in dates if date.day and date.month]
     full = [date for date in days if date.year]
-    return _numbered(text, days) or _week_of(text) or _quarter_day(text) or _kind_of(text, full) or _zone(text)
+    of_day = _numbered(text, days) or _week_of(text) or _quarter_day(text) or _kind_of(text, full)
+    return of_day if of_day is not None and _asks_only(text) else _zone(text)
 
 
 def _asks_only(text: str) -> bool:
@@ -104,7 +110,7 @@ def _numbered(text: str, days: Sequence[DateMention]) -> Reading | None:
     """Of one day its number in the year, its week, its quarter, or what is left after it."""
     # "with 1 January as day 1", "31 December counted" are not the day that is asked about
     days = [day for day in days if (day.month, day.day) not in ((1, 1), (12, 31))] if len(days) > 1 else days
-    if len(days) != 1 or not _asks_only(text):
+    if len(days) != 1:
         return None
     if _ASKS_QUARTER.search(text):
         return Reading("calculate", {"expression": f"ceil({days[0].month} / 3)"}, 1.0)
@@ -137,9 +143,6 @@ def _week_of(text: str) -> Reading | None:
     return _call("add", first.isoformat(), f"{week - 1} weeks")
 
 
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-
-
 def _quarter_day(text: str) -> Reading | None:
     """The first or last day of a quarter."""
     found = _OF_QUARTER.search(text)
@@ -160,10 +163,10 @@ def _kind_of(text: str, full: Sequence[DateMention]) -> Reading | None:
     """Whether a day is a Friday, or a year has a 29 February."""
     if not _YES_NO.search(text):
         return None
-    if len(full) == 1 and (found := _KIND_OF_DAY.search(text)) and _asks_only(text):
+    if len(full) == 1 and (found := _KIND_OF_DAY.search(text)):
         kind = re.sub(r"[\s-]+", " ", found["kind"].lower())
         named = {"weekend": "weekend day", "week end": "weekend day", "week day": "weekday"}.get(kind, kind)
-        return _call("is_a", full[0].value(), named)
+        return _call("is_a", full[0].value(), named.capitalize() if named in _WEEKDAYS else named)
     if not full and (found := _HAS_LEAP_DAY.search(text)):
         return _call("leap_year", found["year"] or found["year2"] or found["year3"])
     return None

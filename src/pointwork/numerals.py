@@ -6,7 +6,7 @@ from fractions import Fraction
 from pointwork.text import NUMBER_WORDS
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
+_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "three_quarters": Fraction(3, 4)}
 
 _SMALL = "|".join(sorted((word for word in NUMBER_WORDS if NUMBER_WORDS[word] < 20), key=len, reverse=True))
 _TENS = "|".join(word for word, number in NUMBER_WORDS.items() if number >= 20)
@@ -51,7 +51,9 @@ def _with_part(match: re.Match[str]) -> str:
 def _value(numeral: str) -> Fraction:
     total = current = Fraction(0)
     whole = 1  # "a dozen and a half" is half a dozen more, "a hundred and a half" half of one
-    for word in re.findall(r"[a-z]+|\d+(?:\.\d+)?", re.sub(r"three[\s-]quarters?", "0.75", numeral.lower())):
+    for word in re.findall(
+        r"[a-z_]+|\d+(?:\.\d+)?", re.sub(r"three[\s-]quarters?", "three_quarters", numeral.lower())
+    ):
         if word in ("thousand", "million"):
             total, current = total + (current or 1) * _SCALES[word], Fraction(0)
         elif word in _SCALES:
@@ -61,7 +63,7 @@ def _value(numeral: str) -> Fraction:
         elif word in NUMBER_WORDS:
             current += NUMBER_WORDS[word]
         elif word[0].isdigit():
-            current += Fraction(word) * (whole if word == "0.75" else 1)
+            current += Fraction(word)
         whole = _SCALES[word] if word in ("dozen", "million") else whole
     return total + current
 
