@@ -65,7 +65,7 @@ _WORDS = frozenset(
         """
         day days week weeks month year first last second third fourth q february have has with exist exists
         quarter number iso calendar date fall falls fell left remain remaining remains end counted counting
-        included including day's st nd rd th weekend weekday working business monday tuesday wednesday thursday
+        included including s st nd rd th weekend weekday working business monday tuesday wednesday thursday
         friday saturday sunday please give tell yes january december just many
         """,
     )

@@ -27,6 +27,8 @@ def said(text: str) -> str:
         ("Stocktaking is in week 23 of 2024. Which date is its Thursday?", "2024-06-06"),
         ("In what quarter is 30 September?", "3"),
         ("What is the last day of the first quarter of 2024?", "2024-03-31"),
+        ("What's the last day of the second quarter of 2026, calendar year?", "2026-06-30"),
+        ("It comes in week 37 of 2025. On which date does that week's Monday fall?", "2025-09-08"),
         ("Which date is the first day of Q4 2026?", "2026-10-01"),
         ("first day of the 3rd quarter of 2025", "2025-07-01"),
         ("How many days are left in 2024 after 30 November?", "31 days"),

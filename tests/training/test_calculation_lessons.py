@@ -83,6 +83,17 @@ def test_what_comes_to_something_else_is_not_learnt(lessons: Any, answer: str, s
         _learnt(lessons, answer, *steps)
 
 
+@pytest.mark.parametrize(
+    ("task", "answer", "step"),
+    [
+        ("Is 23:30 later than 23:40?", "no", "is 23:30 after 23:40"),
+        ("How long is it from 2024-12-28 to 2025-01-06?", "9", "days from 2024-12-28 to 2025-01-06"),
+    ],
+)
+def test_a_step_needs_none_before_it(lessons: Any, task: str, answer: str, step: str) -> None:
+    assert len(_learnt(lessons, answer, step, task=task)) == 1
+
+
 def _ways(lessons: Any, *steps: str, task: str = "How much is it?", around: str = AROUND) -> tuple[Any, Any]:
     row = {"task": task, "steps": steps, "around": around}
     one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
