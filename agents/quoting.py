@@ -3,10 +3,14 @@
 import asyncio
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from pointwork.agents.gathering import rows_about
+from pointwork.agents.parsing import nearness
 from pointwork.agents.readings import conversions, extracting, sentences, spans
 from pointwork.agents.readings.enumerated import best_listed
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
@@ -23,6 +27,11 @@ from pointwork.tools import ToolContext, passages
 
 # Passages and items that go into a prompt; pieces of sentences that a model chooses from.
 PASSAGES, CHOICES = 3, 5
+
+# How many of the sentences that fit best by their words are compared with the question by an encoder, and what the
+# cosine and what its words are worth then. Together they are as large as often as the words alone were, so what is
+# said about scores elsewhere stays as it is (docs/readings.md, "Which sentence").
+COMPARED, NEARNESS, WORDS, FAR = 36, 1.25, 0.5, 0.035
 
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
@@ -66,12 +75,30 @@ async def sentences_about(text: str, context: ToolContext, most: int = READ) -> 
         resolved = root.resolve()
         found = [passage for passage, _ in passages.search(resolved, text, 15)] + passages.alike(resolved, text, 10)
         prose = [passage for passage in dict.fromkeys(found) if not passage.path.lower().endswith(_DATA)]
-        return sentences.ranked(text, prose, lambda token: passages.idf(resolved, token))
+        return nearest(text, sentences.ranked(text, prose, lambda token: passages.idf(resolved, token)))
 
     try:
         return (await asyncio.to_thread(find))[:most]
     except ToolError:
         return []
+
+
+def nearest(text: str, found: Sequence[sentences.Sentence]) -> list[sentences.Sentence]:
+    """The best of some sentences anew, by their words and by how near they are to the question."""
+    near = nearness.shipped().of(text, [headed(one) for one in found[:COMPARED]])
+    near = np.pad(near, (0, len(found) - len(near)), mode="minimum") if found else near
+    scores = (WORDS * one.score + NEARNESS * float(n) - FAR for one, n in zip(found, near, strict=True))
+    return sorted(map(_scored, found, scores), key=lambda one: -one.score)
+
+
+def _scored(sentence: sentences.Sentence, score: float) -> sentences.Sentence:
+    return replace(sentence, score=score)
+
+
+def headed(sentence: sentences.Sentence) -> str:
+    """What a sentence says, behind its heading."""
+    heading = sentence.passage.heading
+    return f"{heading}. {sentence.told}" if heading else sentence.told
 
 
 def pages_of(found: Sequence[sentences.Sentence], most: int = PASSAGES) -> list[tuple[str, str]]:

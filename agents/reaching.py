@@ -86,7 +86,7 @@ def read_out(question: str, result: ToolResult) -> ToolResult:
     def idf(token: str) -> float:
         return math.log(1 + (len(passages) + 0.5) / (counts[token] + 0.5))
 
-    found = sentences.ranked(question, passages, idf)[: extracting.READ]
+    found = quoting.nearest(question, sentences.ranked(question, passages, idf))[: extracting.READ]
     if not found:
         return result
     answer, pieces, *_ = quoting.quoted(question, found, idf)

@@ -5,7 +5,7 @@ Its first form is all-MiniLM-L6-v2 (Apache-2.0); what it became by training is p
 
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +47,7 @@ def rounded(matrix: Array) -> tuple[npt.NDArray[np.int8], Array]:
 
 
 class Encoder:
-    """Reads a row of word pieces. Safe to use from several threads.
+    """Reads rows of word pieces. Safe to use from several threads.
 
     Args:
         path: what ``benchmarks/train_parser.py`` or ``train_calculations.py`` wrote.
@@ -73,23 +73,27 @@ class Encoder:
         rows = np.asarray(ids)
         return unpacked(self._codes[rows], self._scales[rows])
 
-    def see(self, ids: npt.ArrayLike, marks: npt.ArrayLike) -> Array:
-        """The last layer: shape (pieces, ``WIDTH``)."""
+    def see(self, ids: npt.ArrayLike, marks: npt.ArrayLike, lengths: Sequence[int] = ()) -> Array:
+        """The last layer: shape (pieces, ``WIDTH``).
+
+        Args:
+            ids, marks: of the word pieces of a text.
+            lengths: of several texts in one row, none of which sees another; empty: it is one text.
+        """
         weights, x = self.weights, self.vectors(ids)
-        x = self._norm(x + weights["pos"][: len(x)] + weights["mark.weight"][np.asarray(marks)], "n0")
+        lengths = lengths or (len(x),)
+        places = np.concatenate([np.arange(length) for length in lengths])
+        x = self._norm(x + weights["pos"][places] + weights["mark.weight"][np.asarray(marks)], "n0")
         for number in range(LAYERS):
             at = f"layers.{number}."
-            x = self._norm(x + self._attended(x, at), f"{at}n1")
+            x = self._norm(x + self._attended(x, lengths, at), f"{at}n1")
             x = self._norm(x + self._linear(gelu(self._linear(x, f"{at}up")), f"{at}down"), f"{at}n2")
         return x
 
-    def _attended(self, x: Array, at: str) -> Array:
-        parts = self._linear(x, f"{at}qkv").reshape(len(x), 3, HEADS, WIDTH // HEADS).transpose(1, 2, 0, 3)
-        query, key, value = parts
-        logits = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(WIDTH // HEADS))
-        logits = np.exp(logits - logits.max(2, keepdims=True))
-        seen = (logits / logits.sum(2, keepdims=True)) @ value
-        return self._linear(seen.transpose(1, 0, 2).reshape(len(x), WIDTH), f"{at}out")
+    def _attended(self, x: Array, lengths: Sequence[int], at: str) -> Array:
+        parts = self._linear(x, f"{at}qkv").reshape(len(x), 3, HEADS, WIDTH // HEADS)
+        cuts = np.cumsum(lengths)[:-1]
+        return self._linear(np.concatenate([_seen(part) for part in np.split(parts, cuts)]), f"{at}out")
 
     def _linear(self, x: Array, name: str) -> Array:
         return np.asarray(x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
@@ -98,6 +102,15 @@ class Encoder:
         centred = x - x.mean(1, keepdims=True)
         spread = np.sqrt(np.square(centred).mean(1, keepdims=True) + np.float32(1e-12))
         return np.asarray(centred / spread * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"])
+
+
+def _seen(parts: Array) -> Array:
+    """What each piece of a text sees of the others: of shape (pieces, 3, heads, n) that of (pieces, ``WIDTH``)."""
+    query, key, value = parts.transpose(1, 2, 0, 3)
+    logits = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(WIDTH // HEADS))
+    logits = np.exp(logits - logits.max(2, keepdims=True))
+    seen = (logits / logits.sum(2, keepdims=True)) @ value
+    return np.asarray(seen.transpose(1, 0, 2).reshape(len(parts), WIDTH), np.float32)
 
 
 def _full(name: str, array: npt.NDArray[np.generic], arrays: Mapping[str, npt.NDArray[np.generic]]) -> Array:

