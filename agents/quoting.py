@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.parsing import nearness
+from pointwork.agents.parsing import nearness, pointing
 from pointwork.agents.readings import conversions, extracting, sentences, spans
 from pointwork.agents.readings.enumerated import best_listed
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
@@ -32,6 +32,11 @@ PASSAGES, CHOICES = 3, 5
 # cosine and what its words are worth then. Together they are as large as often as the words alone were, so what is
 # said about scores elsewhere stays as it is (docs/readings.md, "Which sentence").
 COMPARED, NEARNESS, WORDS, FAR = 36, 1.25, 0.5, 0.035
+
+# How sure who reads sentences with the question has to be of words in them; of words that are among so many that
+# the learned choice finds likeliest; to say them for somebody to read the page; and of that nothing is said, for
+# the learned choice to be silent too (docs/readings.md, "Which words").
+POINTED, AGREED, ALIKE, LIKELY, SILENT = 0.6, 0.25, 3, 0.4, 0.7
 
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
@@ -163,15 +168,8 @@ def quoted(
         nowhere: share of the question's words that stand nowhere (``absent``).
     """
     want = wanted(question)
-    if want.kind == "yes-no":
-        denied = _DENIES.search(found[0].text)
-        return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
-    if best := _listed(question, want, found):
-        return Quoted(best, [spans.Span(best, 1.0, found[0])], True, firm=True)
-    if who := told(question, found):
-        return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
-    if want.kind == "phrase" and found[0].score >= FITTING and (thing := named(question, found[0])):
-        return Quoted(thing, [spans.Span(thing, 1.0, found[0])], True, firm=True)
+    if (said := _outright(question, want, found)) is not None:
+        return said
     if want.kind in _NAMED:  # hook 9 is not hook 5
         found = [sentence for sentence in found if _numbered(question, sentence)]
         if not found:
@@ -189,13 +187,19 @@ def quoted(
     formed = {piece.text for piece in pieces}
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     meant = of_its_part(question, pieces) if strict else None
+    read, unsaid = (None, 0.0) if meant is not None else _pointed(question, want, found)
+    if read is not None:
+        sure = read.score >= POINTED or (read.score >= AGREED and _among(read.text, pieces[:ALIKE]))
+        if sure or read.score >= LIKELY:
+            said = with_its_day(question, read.text, read.sentence.text)
+            return Quoted(said, [read, *pieces], True, sure, read.score)
     pieces = [meant, *(piece for piece in pieces if piece != meant)] if meant is not None else pieces
     asked = conversions.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
-    if not says or found[0].score < FITTING:
-        return Quoted("", pieces, says)
     firm = extract.sure >= SURE
+    if not says or found[0].score < FITTING or (unsaid >= SILENT and not firm and not other):
+        return Quoted("", pieces, says)
     if want.several > 1:
         return Quoted(_several(want, pieces), pieces, True, firm)
     sentence = pieces[0].sentence.text
@@ -204,6 +208,42 @@ def quoted(
     if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
         return Quoted("", pieces, False)
     return Quoted(with_its_day(question, answer, sentence), pieces, True, firm, extract.sure)
+
+
+def _outright(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> Quoted | None:
+    """What rules read in the best sentences; None: nothing."""
+    if want.kind == "yes-no":
+        denied = _DENIES.search(found[0].text)
+        return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
+    if best := _listed(question, want, found):
+        return Quoted(best, [spans.Span(best, 1.0, found[0])], True, firm=True)
+    if who := told(question, found):
+        return Quoted(who.name, [spans.Span(who.name, 1.0, who.sentence)], True, firm=True)
+    if want.kind == "phrase" and found[0].score >= FITTING and (thing := named(question, found[0])):
+        return Quoted(thing, [spans.Span(thing, 1.0, found[0])], True, firm=True)
+    return None
+
+
+def _pointed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> tuple[spans.Span | None, float]:
+    """The likeliest words as who reads sentences with the question sees it, and how likely it is that none answer.
+
+    No words: they have not the form that is asked for.
+    """
+    texts = [headed(sentence) for sentence in found[:READ]]
+    pointed, unsaid = pointing.shipped().of(question, texts, 1)
+    for one in pointed:
+        text = spans.clean(re.sub(r"[*_`]", "", texts[one.sentence][one.start : one.end]))
+        several = want.several < 2 or re.search(r",|&|\b(?:and|or)\b", text)
+        reason = extracting.form_of(question) != "why" or _gives_reason(texts[one.sentence], text)
+        if text and several and reason and (want.kind not in spans.STRICT or spans.pieces_of(want, text)):
+            return spans.Span(text, one.sure, found[one.sentence]), unsaid
+    return None, unsaid
+
+
+def _among(text: str, pieces: Sequence[spans.Span]) -> bool:
+    """Whether a piece is that text, or one is within the other."""
+    lower = text.lower()
+    return any(lower in piece.text.lower() or piece.text.lower() in lower for piece in pieces)
 
 
 def _listed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> str:

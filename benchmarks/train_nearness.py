@@ -13,7 +13,6 @@ often the first sentence holds the answer, of eight pages at once (``reading_com
 
 import argparse
 import importlib.util
-import json
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.nearer import Near, Place, place, steps, stored
+from parser_training.nearer import Near, Place, place, rows_of, steps, stored
 from parser_training.network import Layer, rate
 from rich.progress import Progress, track
 
@@ -32,17 +31,12 @@ from pointwork.agents.parsing.encoder import LAYERS
 from pointwork.agents.quoting import NEARNESS, WORDS
 
 ROOT = Path(__file__).parents[1]
-RECIPES = ROOT / "training/recipes"
 OUT = ROOT / "agents/parsing/nearness.npz"
 PAGES, MEASURED = (
     ("reading_comprehension", "reading_entries"),
     ("reading_comprehension_more", "reading_entries_more"),
 )
 TOGETHER = 8  # measured pages that make a place
-
-
-def rows_of(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECIPES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def places(rows: Sequence[dict[str, Any]], together: int, what: str) -> list[Place]:

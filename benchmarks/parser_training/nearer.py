@@ -1,11 +1,13 @@
 """The network of ``agents/parsing/nearness.py`` in torch, and its lessons: which sentence answers a question."""
 
+import json
 import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,9 @@ from pointwork.agents.parsing.nearness import LONGEST
 from pointwork.agents.quoting import headed
 from pointwork.agents.readings import sentences
 from pointwork.text import tokenize
-from pointwork.tools.passages import cut
+from pointwork.tools.passages import Passage, cut
 
+RECIPES = Path(__file__).parents[2] / "training/recipes"
 READ = 90  # sentences that a question is told from at once
 ASKED = 14  # questions of a place in a step
 _DROPPED = 0.05
@@ -44,30 +47,40 @@ class Place:
     asked: list[Asked]
 
 
-def place(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Place:
-    """Pages by name, each with its text and questions, as agents read them."""
-    passages = [[*cut(name, page["text"])] for name, page in pages]
-    everything = [one for found in passages for one in found]
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """The pages of a recipe, with their questions."""
+    return [json.loads(line) for line in (RECIPES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def asking_of(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[list[Passage], Callable[[str], float]]:
+    """The passages of some pages, and how rare a word is in them."""
+    everything = [passage for name, page in pages for passage in cut(name, page["text"])]
     counts = Counter(word for passage in everything for word in set(tokenize(passage.text)))
 
     def idf(word: str) -> float:
         return math.log(1 + (len(everything) - counts[word] + 0.5) / (counts[word] + 0.5))
 
-    told = [(n, one) for n, found in enumerate(passages) for each in found for one in sentences.sentences(each)]
-    at = {_key(one): number for number, (_, one) in enumerate(told)}
+    return everything, idf
+
+
+def place(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Place:
+    """Pages by name, each with its text and questions, as agents read them."""
+    everything, idf = asking_of(pages)
+    told = [one for passage in everything for one in sentences.sentences(passage)]
+    at = {_key(one): number for number, one in enumerate(told)}
     asked: list[Asked] = []
-    for n, (_, page) in enumerate(pages):
+    for name, page in pages:
         for pair in page["qa"]:
             if pair["a"] is None:
                 continue
             answer = re.compile(rf"(?<!\w){re.escape(_bare(pair['a']))}(?!\w)")
-            right = [i for i, (of, one) in enumerate(told) if of == n and answer.search(_bare(one.told))]
+            right = [i for i, one in enumerate(told) if one.passage.path == name and answer.search(_bare(one.told))]
             words = [0.0] * len(told)
             for one in sentences.ranked(pair["q"], everything, idf):
                 words[at[_key(one)]] = one.score
             if right:
                 asked.append(Asked(pair["q"], right, words))
-    return Place([headed(one) for _, one in told], asked)
+    return Place([headed(one) for one in told], asked)
 
 
 def _key(one: sentences.Sentence) -> tuple[str, int, str, str]:

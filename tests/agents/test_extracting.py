@@ -138,6 +138,11 @@ def test_only_what_does_not_stand_there_is_made() -> None:
     assert not any("made" in one.features for one in describe(question, found, rated, lambda _: 1.0))
 
 
+def _unread(*_: object) -> tuple[None, float]:
+    """Nobody reads question and sentences together."""
+    return None, 0.0
+
+
 def _bias(value: float) -> Linear:
     return Linear({}, np.zeros((0, 1)), np.array([value]))
 
@@ -151,6 +156,7 @@ def test_the_piece_the_sentence_or_nothing(
 ) -> None:
     weights = Weights(shipped().piece, _bias(said), _bias(sure))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
+    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
     text = "Anna painted the door dark green."
     long = f"{text[:-1]}, {'and again ' * QUOTED}in the end."
     found, pieces, says, *_ = quoted("What colour is the door?", [sentence(text)], lambda _: 1.0)
@@ -184,7 +190,7 @@ def test_questions_that_a_file_answers(question: str, answer: str, tmp_path: Pat
     assert prepared.fit > 0
 
 
-@pytest.mark.parametrize("question", ["Who sold the wheel to the brewery?", "What did the roof of the barn cost?"])
+@pytest.mark.parametrize("question", ["How long is the wheel?", "What did the roof of the barn cost?"])
 def test_questions_that_no_file_answers(question: str, tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text(MILL)
     context = ToolContext(root=tmp_path)
@@ -197,6 +203,7 @@ def test_what_speaks_of_none_of_the_question_s_words_says_nothing(
 ) -> None:
     weights = Weights(shipped().piece, _bias(5.0), _bias(5.0))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
+    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
     dinner = sentence("Dinner is at seven in the blue room.")
     assert quoted("What colour is the piano?", [dinner], lambda _: 1.0)[:3:2] == ("", False)
     assert quoted("What colour is the room?", [dinner], lambda _: 1.0)[2]
@@ -211,6 +218,7 @@ def _weighing(
     """What was learnt says the same of everything (of pieces, if one is given)."""
     weights = Weights(shipped().piece if piece is None else _bias(piece), _bias(said), _bias(sure))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
+    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
 
 
 def _says(question: str, text: str) -> str:
@@ -261,6 +269,7 @@ def test_of_several_none_is_part_of_another(pieces: list[str], said: str, monkey
         return found
 
     monkeypatch.setattr("pointwork.agents.quoting.extracting.extract", extract)
+    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
     assert quoted("Which two boats were sold?", [one], lambda _: 1.0)[0] == said
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointwork.agents.preparing import CLEAR, NAMED, fits_calculator, fits_tables
+from pointwork.agents.tabling import read_tables
 from pointwork.tools import ToolContext
 
 QUESTION = "On how many days in the {} did more than 10 mm of rain fall?"
@@ -38,5 +39,11 @@ def test_who_names_a_table_wants_it_read(root: Path, said: str) -> None:
 def test_others_fit_as_their_reading_does(root: Path, question: str, fits: str) -> None:
     if "large red wall map" in question:
         (root / "goods.csv").write_text("name,selling price,bought on\nlarge red wall map,3,2026-01-02\n")
-    found = asyncio.run(fits_tables(question, ToolContext(root=root)))
-    assert (CLEAR <= found < NAMED) if fits == "as its share" else found >= NAMED
+    context = ToolContext(root=root)
+    found, read = asyncio.run(fits_tables(question, context)), asyncio.run(read_tables(question, context))[0]
+    assert read.score >= CLEAR
+    if fits == "as its share":
+        assert found == min(0.97, read.score)
+    else:
+        assert found > read.score
+        assert found >= NAMED

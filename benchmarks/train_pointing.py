@@ -1,0 +1,126 @@
+"""Remake ``agents/parsing/pointing.npz``: which words of some sentences answer a question, or that none do.
+
+    python benchmarks/train_pointing.py --write          # 30 minutes of a core, into the package
+    python benchmarks/train_pointing.py --measure        # what ships, on pages that nothing was learnt from
+
+Begins as the encoder of ``nearness`` and learns from our own pages (``reading_comprehension.jsonl``,
+``reading_entries.jsonl``, ``page_lookups.jsonl`` in ``training/recipes``): each question beside the six
+sentences of some pages that fit it best, as in use; of those that no page answers, that there is no answer.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from parser_training.nearer import rows_of
+from parser_training.network import rate
+from parser_training.pointer import Lesson, Points, lessons, stored
+from rich.progress import Progress, track
+
+from pointwork.agents.parsing import encoder, nearness, pointing
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "agents/parsing/pointing.npz"
+PAGES = ("reading_comprehension", "reading_entries")
+MEASURED = ("reading_comprehension_more", "reading_entries_more")
+TOGETHER = 6  # pages that are asked at once
+LOOKED_UP = 2  # how often the questions of whole places are learnt, which are asked as people ask
+UNANSWERED = 0.6  # share of the questions without an answer that take their turn
+QUESTIONS, NEAR = 8, 160  # in a step; among how many those of like length are put together
+FAST = 5  # how much faster what is new learns than the encoder
+
+
+def told(name: str, together: int) -> Iterator[Lesson]:
+    rows = rows_of(name)
+    for start in track(range(0, len(rows), together), name):
+        named = [(f"page{at}.md", row) for at, row in enumerate(rows[start : start + together])]
+        yield from lessons(named, encoder.shipped())
+
+
+def batches(some: Sequence[Lesson], chance: random.Random) -> Iterator[list[Lesson]]:
+    """Endless; questions of like length together."""
+    answered, others = ([one for one in some if bool(one.right) == so] for so in (True, False))
+    while True:
+        order = [*answered, *chance.sample(others, round(UNANSWERED * len(others)))]
+        chance.shuffle(order)
+        for start in range(0, len(order), NEAR):
+            near = sorted(order[start : start + NEAR], key=lambda one: sum(len(row.pieces) for row in one.rows))
+            made = [near[at : at + QUESTIONS] for at in range(0, len(near), QUESTIONS)]
+            chance.shuffle(made)
+            yield from made
+
+
+def train(network: Points, some: Sequence[Lesson], given: Any) -> None:
+    """For as long as is given."""
+    new = ("ends", "none", "mark")
+    body = [p for name, p in network.named_parameters() if not name.startswith((*new, "word"))]
+    heads = [p for name, p in network.named_parameters() if name.startswith(new)]
+    optimiser = torch.optim.AdamW([{"params": body}, {"params": heads}], weight_decay=0.01)
+    dealt, began, losses = batches(some, random.Random(given.seed)), time.monotonic(), list[float]()
+    with Progress() as progress:
+        bar = progress.add_task("training", total=1.0)
+        while (spent := (time.monotonic() - began) / 60 / given.minutes) < 1:
+            for group, fast in zip(optimiser.param_groups, (1, FAST), strict=True):
+                group["lr"] = given.rate * fast * rate(spent)
+            optimiser.zero_grad()
+            loss = network.loss(next(dealt))
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_([*body, *heads], 1.0)
+            optimiser.step()
+            losses.append(float(loss.detach()))
+            progress.update(bar, completed=spent)
+            if len(losses) % 50 == 0:
+                progress.console.print(f"step {len(losses)}: {np.mean(losses[-50:]):.3f}")
+
+
+def measure() -> None:
+    """Of questions that pages answer and that they do not: what is pointed at from some probabilities on."""
+    for name in MEASURED:
+        counts = {least: np.zeros(3, int) for least in (0.0, 0.3, 0.5, 0.7)}
+        some = list(told(name, TOGETHER))
+        for one in track(some, "reading"):
+            (best, *_), _ = pointing.shipped().within(one.rows, 1)
+            for least, count in counts.items():
+                if best.sure >= least:
+                    right = (best.sentence, best.first, best.last) in one.right
+                    count += (right, bool(one.right) and not right, not one.right)
+        answered = sum(bool(one.right) for one in some)
+        for least, (right, wrong, made_up) in counts.items():
+            print(f"{name}, from {least}: {right} right, {wrong} wrong of {answered}", end=", ")
+            print(f"{made_up} of {len(some) - answered} without an answer")
+
+
+def main() -> None:
+    """Train, and write if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=6e-5, help="of the encoder; of what is new five times that")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    if given.measure:
+        return measure()
+    torch.manual_seed(given.seed)
+    some = [one for name in PAGES for one in told(name, TOGETHER)]
+    whole = [[*rows] for _, rows in groupby(rows_of("page_lookups"), key=lambda row: row["place"])]
+    for rows in track(whole, "page_lookups"):
+        some += LOOKED_UP * list(lessons([(row["name"], row) for row in rows], encoder.shipped()))
+    print(f"{len(some)} questions, {sum(bool(one.right) for one in some)} with an answer")
+    network = Points(encoder.shipped(), nearness.shipped().read.weights)
+    network.train()
+    train(network, some, given)
+    if given.write:
+        np.savez_compressed(OUT, allow_pickle=False, **stored(network))
+        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+    return None
+
+
+if __name__ == "__main__":
+    main()
