@@ -121,7 +121,7 @@ async def fits_files(text: str, context: ToolContext) -> float:
     if told(text, found) or _listed(text, wanted(text), found):
         return TOLD
     fit = min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
-    if context.root is None or not found or found[0].score < FITTING:
+    if context.root is None or not found or found[0].score < SPEAKS:
         return fit
     said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
     most = SAID_BEST if found[0].score >= SAYS_IT else SAID_WELL
