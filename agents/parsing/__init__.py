@@ -9,4 +9,7 @@ deduces what a word problem computes, step by step. What is learned is remade by
 Tasks over files: ``amounts`` are the numbers, dates and times of a task and of the lines that files say around it,
 ``showing`` writes both as one row, ``operations`` says what two amounts can come to, and ``calculating`` joins them
 step by step, with an encoder of its own (``benchmarks/train_calculations.py``).
+
+Sentences: ``nearness`` says how near each is to a question, ``pointing`` which words of them answer it, or that
+none do.
 """
