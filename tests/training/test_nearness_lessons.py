@@ -67,7 +67,7 @@ def test_a_step_keeps_what_is_right(lessons: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> None:
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     parser = encoder.shipped()
     network = lessons.Near(parser, {})
     optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], 1e-3)
@@ -81,7 +81,7 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
         optimiser.zero_grad()
         loss = network.loss([place], chance)
         loss.backward()
-        optimiser.step()
+        optimiser.step()  # pyright: ignore[reportUnknownMemberType]
         losses.append(float(loss.detach()))
     assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
 
