@@ -2,6 +2,7 @@
 
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --write      # two hours of two cores
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --minutes 5  # a look, writes nothing
+    python benchmarks/train_calculations.py --data BENCH_DATA --alone --begin shipped --out FILE --write
     python benchmarks/train_calculations.py --in-use                                    # what ships, as it is
     python benchmarks/train_calculations.py --by-step [--out FILE]                      # in half a minute
 
@@ -18,7 +19,9 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 - ``stepped_problems.jsonl``: problems with steps that need no files.
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
-beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT).
+beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT). With
+``--alone`` only what needs no files is learnt, more of it in a step; it forgets the rest, so what ships is a mean
+(``--mean 0.67=BEFORE.npz 0.33=ALONE.npz``).
 ``task_steps_*_unseen.jsonl`` of the same names measure it: 53 places of which nothing is learnt.
 """
 
@@ -67,6 +70,7 @@ UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in MEASURED)
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
 TASKS, PROBLEMS = 8, 4  # in a step
+ALONE = 16, 24  # where nothing else is learnt
 SILENT = 0.6  # of the tasks that no line answers, which of their first telling stay
 WORTH = 0.5  # of a word problem's loss
 
@@ -136,11 +140,26 @@ def corpus(kept: Path, pieces: Pieces) -> list[Sequence[Lesson]]:
     )
     queried += bare(queries, pieces)
     dealt_with = parts(queries, pieces)
-    stepped = tasks([{**row, "around": ""} for row in rows_of(STEPPED)], pieces)
+    alone = stepped(pieces)
     return [
-        *(queried, queried_anew, stepped, plain_anew, queried_anew, questions_anew),
-        *(stepped, queried_anew, plain, stepped, queried_anew, dealt_with),
+        *(queried, queried_anew, alone, plain_anew, queried_anew, questions_anew),
+        *(alone, queried_anew, plain, alone, queried_anew, dealt_with),
     ]  # fmt: skip
+
+
+def stepped(pieces: Pieces) -> list[Calculated]:
+    """Problems with steps that need no files."""
+    return tasks([{**row, "around": ""} for row in rows_of(STEPPED)], pieces)
+
+
+def mean(weighed: Sequence[tuple[float, Path]]) -> dict[str, torch.Tensor]:
+    """The mean of the weights of some networks (Wortsman et al., "Model Soups", ICML 2022)."""
+    parser, total = encoder.shipped(), sum(share for share, _ in weighed)
+    made: dict[str, torch.Tensor] = {}
+    for share, path in weighed:
+        for name, tensor in Calculator(parser, encoder.Encoder(path, parser)).state_dict().items():
+            made[name] = made.get(name, 0.0) + share / total * tensor.float()
+    return made
 
 
 def bare(rows: Sequence[dict[str, Any]], pieces: Pieces) -> list[Calculated]:
@@ -177,8 +196,9 @@ def train(network: Calculator, sorts: Sequence[Sequence[Lesson]], told: list[Cal
     heads = [p for name, p in network.named_parameters() if not name.startswith((*kept, "word"))]
     groups = [{"params": body, "lr": given.rate}, {"params": heads, "lr": FAST * given.rate}]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
-    turns = [batches(rows, TASKS, chance) for rows in sorts]
-    others = batches(told, PROBLEMS, chance)
+    some_of, others_of = ALONE if given.alone else (TASKS, PROBLEMS)
+    turns = [batches(rows, some_of, chance) for rows in sorts]
+    others = batches(told, others_of, chance)
     began, step, losses = time.monotonic(), 0, list[tuple[float, float]]()
     with Progress() as progress:
         bar = progress.add_task("training", total=1.0)
@@ -189,7 +209,7 @@ def train(network: Calculator, sorts: Sequence[Sequence[Lesson]], told: list[Cal
             some = next(turns[step % len(turns)])
             some = [one for one in some if one.steps or isinstance(one, Dealt) or chance.random() < SILENT] or some
             shown = []
-            for rows, worth in ((some, 1.0), (next(others), WORTH)):
+            for rows, worth in ((some, 1.0), (next(others), 1.0 if given.alone else WORTH)):
                 seen = network.see(rows)
                 loss = torch.stack([network.loss(x, one) for x, one in zip(seen, rows, strict=True)]).mean()
                 (worth * loss).backward()
@@ -247,6 +267,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2e-4, help="of the encoder; of what is new five times that")
     parser.add_argument("--longer", type=int, default=1, help="how often tasks of three values and more are shown")
     parser.add_argument("--wider", action="store_true", help="word problems and pages too, among lines of others")
+    parser.add_argument("--alone", action="store_true", help="learn only what needs no files")
+    parser.add_argument("--mean", nargs="+", metavar="SHARE=FILE", help="write this mean of networks to --out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="into the package")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write instead")
@@ -259,12 +281,19 @@ def main() -> None:
     if given.in_use:
         measure()
         return
-    if given.data is None or given.asked is None:
+    if given.mean:
+        weighed = [(float(share), Path(path)) for share, _, path in (one.partition("=") for one in given.mean)]
+        np.savez_compressed(given.out, allow_pickle=False, **stored(mean(weighed)))
+        return
+    if given.data is None or (given.asked is None and not given.alone):
         parser.error("--data (the folder with gsm8k/) and --asked are needed")
     torch.manual_seed(given.seed)
     shipped = encoder.shipped()
     told = sums(given.data)
-    sorts = corpus(given.asked, shipped.pieces) + (wider(told, shipped.pieces) if given.wider else [])
+    if given.alone:
+        sorts: list[Sequence[Lesson]] = [stepped(shipped.pieces)]
+    else:
+        sorts = corpus(given.asked, shipped.pieces) + (wider(told, shipped.pieces) if given.wider else [])
     sorts, problem = [longer(rows, given.longer) for rows in sorts], problems(told, shipped.pieces)
     print(f"{', '.join(str(len(rows)) for rows in sorts)} tasks, {len(problem)} word problems")
     network = Calculator(shipped, calculating.shipped() if given.begin == "shipped" else None)

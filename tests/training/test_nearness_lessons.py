@@ -69,7 +69,7 @@ def test_a_step_keeps_what_is_right(lessons: Any, monkeypatch: pytest.MonkeyPatc
 def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> None:
     torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     parser = encoder.shipped()
-    network = lessons.Near(parser, {})
+    network: Any = lessons.Near(parser, {})
     optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], 1e-3)
     place, chance, losses = (
         lessons.place([("rules.md", PAGE), ("boats.md", OTHER)]),

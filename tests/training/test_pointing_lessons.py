@@ -76,7 +76,7 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
     torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     parser = encoder.shipped()
     made = list(lessons.lessons(PAGES, parser))
-    network = lessons.Points(parser, {})
+    network: Any = lessons.Points(parser, {})
     optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], 1e-3)
     losses: list[float] = []
     network.train()
@@ -95,5 +95,6 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
         with torch.no_grad():
             theirs = float(network.loss([one]))
         chances, none = pointer._chances(one.rows)  # pyright: ignore[reportPrivateUsage]
-        ours = sum(float(chances[n][i, j]) for n, i, j in one.right) if one.right else none
+        right: list[tuple[int, int, int]] = one.right
+        ours = sum(chances[n].item(i, j) for n, i, j in right) if right else none
         assert math.exp(-theirs) == pytest.approx(ours, abs=0.03)  # 8 bits, and 16 in torch
