@@ -35,8 +35,9 @@ COMPARED, NEARNESS, WORDS, FAR = 36, 1.25, 0.5, 0.035
 
 # How sure who reads sentences with the question has to be of words in them; of words that are among so many that
 # the learned choice finds likeliest; to say them for somebody to read the page; and of that nothing is said, for
-# the learned choice to be silent too (docs/readings.md, "Which words").
-POINTED, AGREED, ALIKE, LIKELY, SILENT = 0.6, 0.25, 3, 0.4, 0.7
+# it to be silent too, unless it is KNOWN or asked by a number, which no encoder tells from another
+# (docs/readings.md, "Which words").
+POINTED, AGREED, ALIKE, LIKELY, SILENT, KNOWN = 0.6, 0.25, 3, 0.4, 0.7, 0.75
 
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
@@ -197,9 +198,10 @@ def quoted(
     asked = conversions.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
     says = extract.said >= (CONVERTED if other else SAID) and _speaks(question, pieces[0].sentence)
-    firm = extract.sure >= SURE
-    if not says or found[0].score < FITTING or (unsaid >= SILENT and not firm and not other):
+    doubted = unsaid >= SILENT and extract.sure < KNOWN and not other and not _NUMBER.search(question)
+    if not says or found[0].score < FITTING or doubted:
         return Quoted("", pieces, says)
+    firm = extract.sure >= SURE
     if want.several > 1:
         return Quoted(_several(want, pieces), pieces, True, firm)
     sentence = pieces[0].sentence.text

@@ -119,7 +119,8 @@ class Pointer:
 def _which(place: int, chances: Sequence[Array]) -> tuple[int, int, int]:
     for number, one in enumerate(chances):
         if place < one.size:
-            return number, *divmod(place, one.shape[1])
+            first, last = divmod(place, one.shape[1])
+            return number, first, last
         place -= one.size
     raise IndexError(place)
 
