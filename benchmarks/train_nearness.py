@@ -14,7 +14,6 @@ often the first sentence holds the answer, of eight pages at once (``reading_com
 import argparse
 import importlib.util
 import random
-import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -22,9 +21,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from parser_training.fitting import fit
 from parser_training.nearer import Near, Place, place, rows_of, steps, stored
-from parser_training.network import Layer, rate
-from rich.progress import Progress, track
+from parser_training.network import Layer
+from rich.progress import track
 
 from pointwork.agents.parsing import encoder, nearness
 from pointwork.agents.parsing.encoder import LAYERS
@@ -36,6 +36,7 @@ PAGES, MEASURED = (
     ("reading_comprehension", "reading_entries"),
     ("reading_comprehension_more", "reading_entries_more"),
 )
+WEIGHED = 0.05  # rate of what the cosine and what shared words are worth
 TOGETHER = 8  # measured pages that make a place
 
 
@@ -68,24 +69,9 @@ def train(network: Near, single: Sequence[Place], whole: Sequence[Place], given:
     """For as long as is given."""
     chance = random.Random(given.seed)
     weights = [p for name, p in network.named_parameters() if name not in ("near", "shared", "word.weight")]
-    groups = [{"params": weights}, {"params": [network.near, network.shared]}]
-    rates = (given.rate, 0.05)
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
-    dealt, began, losses = steps(single, whole, chance), time.monotonic(), list[float]()
-    with Progress() as progress:
-        bar = progress.add_task("training", total=1.0)
-        while (spent := (time.monotonic() - began) / 60 / given.minutes) < 1:
-            for group, each in zip(optimiser.param_groups, rates, strict=True):
-                group["lr"] = each * rate(spent)
-            optimiser.zero_grad()
-            loss = network.loss(next(dealt), chance)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(weights, 1.0)
-            optimiser.step()
-            losses.append(float(loss.detach()))
-            progress.update(bar, completed=spent)
-            if len(losses) % 50 == 0:
-                progress.console.print(f"step {len(losses)}: {np.mean(losses[-50:]):.3f}")
+    dealt = steps(single, whole, chance)
+    groups = [(weights, given.rate), ([network.near, network.shared], WEIGHED)]
+    fit(lambda: network.loss(next(dealt), chance), groups, given.minutes)
 
 
 def measure() -> None:

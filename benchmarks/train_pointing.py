@@ -10,7 +10,6 @@ sentences of some pages that fit it best, as in use; of those that no page answe
 
 import argparse
 import random
-import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from parser_training.fitting import fit, shrunk
 from parser_training.nearer import rows_of
-from parser_training.network import rate
-from parser_training.pointer import Lesson, Points, lessons, stored
-from rich.progress import Progress, track
+from parser_training.pointer import Lesson, Points, lessons
+from rich.progress import track
 
 from pointwork.agents.parsing import encoder, nearness, pointing
 
@@ -61,22 +60,8 @@ def train(network: Points, some: Sequence[Lesson], given: Any) -> None:
     new = ("ends", "none", "mark")
     body = [p for name, p in network.named_parameters() if not name.startswith((*new, "word"))]
     heads = [p for name, p in network.named_parameters() if name.startswith(new)]
-    optimiser = torch.optim.AdamW([{"params": body}, {"params": heads}], weight_decay=0.01)
-    dealt, began, losses = batches(some, random.Random(given.seed)), time.monotonic(), list[float]()
-    with Progress() as progress:
-        bar = progress.add_task("training", total=1.0)
-        while (spent := (time.monotonic() - began) / 60 / given.minutes) < 1:
-            for group, fast in zip(optimiser.param_groups, (1, FAST), strict=True):
-                group["lr"] = given.rate * fast * rate(spent)
-            optimiser.zero_grad()
-            loss = network.loss(next(dealt))
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_([*body, *heads], 1.0)
-            optimiser.step()
-            losses.append(float(loss.detach()))
-            progress.update(bar, completed=spent)
-            if len(losses) % 50 == 0:
-                progress.console.print(f"step {len(losses)}: {np.mean(losses[-50:]):.3f}")
+    dealt = batches(some, random.Random(given.seed))
+    fit(lambda: network.loss(next(dealt)), [(body, given.rate), (heads, FAST * given.rate)], given.minutes)
 
 
 def measure() -> None:
@@ -117,7 +102,7 @@ def main() -> None:
     network.train()
     train(network, some, given)
     if given.write:
-        np.savez_compressed(OUT, allow_pickle=False, **stored(network))
+        np.savez_compressed(OUT, allow_pickle=False, **shrunk(network))
         print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
     return None
 

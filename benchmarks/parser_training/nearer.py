@@ -15,8 +15,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from parser_training.fitting import shrunk
 from parser_training.network import Layer, embedded
-from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder, rounded
+from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder
 from pointwork.agents.parsing.nearness import LONGEST
 from pointwork.agents.quoting import headed
 from pointwork.agents.readings import sentences
@@ -164,14 +165,6 @@ def steps(single: Sequence[Place], whole: Sequence[Place], chance: random.Random
 
 
 def stored(network: Near) -> dict[str, Any]:
-    """What ``Encoder`` reads: matrices of the layers in 8 bits, the rest in 16 or 32; nothing is marked."""
-    arrays: dict[str, Any] = {"mark.weight": np.zeros((1, WIDTH), np.float16)}
-    for name, tensor in network.state_dict().items():
-        array = tensor.float().numpy()
-        if name in ("near", "shared", "word.weight"):
-            continue
-        if name.startswith("layers.") and array.ndim == 2:
-            arrays[f"{name}.int8"], arrays[f"{name}.scale"] = rounded(array)
-        else:
-            arrays[name] = array.astype(np.float16 if array.ndim > 1 else np.float32)
-    return arrays
+    """What ``Encoder`` reads; nothing is marked."""
+    arrays = shrunk(network, ("near", "shared", "word.weight"))
+    return {"mark.weight": np.zeros((1, WIDTH), np.float16), **arrays}

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from parser_training.nearer import asking_of
 from parser_training.network import Layer, embedded
-from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder, rounded
+from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder
 from pointwork.agents.parsing.pointing import LONGEST, RUN, Row, row
 from pointwork.agents.quoting import headed, nearest
 from pointwork.agents.readings import sentences
@@ -125,17 +125,3 @@ def _runs_of(ends: torch.Tensor) -> torch.Tensor:
     runs = ends[:, 0][:, None] + ends[:, 1][None]
     there = torch.ones_like(runs, dtype=torch.bool)
     return runs.masked_fill(~(there.triu() & there.tril(RUN - 1)), _NEVER)
-
-
-def stored(network: Points) -> dict[str, Any]:
-    """What ``Encoder`` reads: matrices of the layers in 8 bits, the rest in 16 or 32."""
-    arrays: dict[str, Any] = {}
-    for name, tensor in network.state_dict().items():
-        array = tensor.float().numpy()
-        if name == "word.weight":
-            continue
-        if name.startswith("layers.") and array.ndim == 2:
-            arrays[f"{name}.int8"], arrays[f"{name}.scale"] = rounded(array)
-        else:
-            arrays[name] = array.astype(np.float16 if array.ndim > 1 else np.float32)
-    return arrays

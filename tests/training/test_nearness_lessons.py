@@ -25,6 +25,7 @@ PAGE = {
     ],
 }
 OTHER = {"text": "# Boats\n\nThe Heron is lent to Bob.", "qa": [{"q": "Which boat has Bob got?", "a": "Heron"}]}
+PAGES = [("rules.md", PAGE), ("boats.md", OTHER)]
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_sentences_of_its_own_page_that_hold_an_answer_are_right(lessons: Any) -> None:
-    place = lessons.place([("rules.md", PAGE), ("boats.md", OTHER)])
+    place = lessons.place(PAGES)
     right = {one.question: [place.sentences[at] for at in one.right] for one in place.asked}
 
     assert right == {
@@ -71,11 +72,7 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
     parser = encoder.shipped()
     network: Any = lessons.Near(parser, {})
     optimiser = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], 1e-3)
-    place, chance, losses = (
-        lessons.place([("rules.md", PAGE), ("boats.md", OTHER)]),
-        random.Random(0),
-        list[float](),
-    )
+    place, chance, losses = lessons.place(PAGES), random.Random(0), list[float]()
     network.train()
     for _ in range(12):
         optimiser.zero_grad()
@@ -91,3 +88,21 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
     with torch.no_grad():
         theirs = (network(place.sentences) @ network(["Who has the plane?"]).T)[:, 0].numpy()
     assert np.allclose(near.of("Who has the plane?", place.sentences), theirs, atol=0.02)  # 8 bits, and 16 in torch
+
+
+def test_what_is_given_learns_at_its_own_rate(lessons: Any) -> None:
+    first, second, still = (torch.nn.Parameter(torch.ones(2)) for _ in range(3))
+    fit = importlib.import_module("parser_training.fitting").fit
+    fit(lambda: -(first + second + still).sum(), [([first], 0.1), ([second], 0.01)], 0.01)
+
+    assert first[0].item() > second[0].item() > still[0].item() == 1.0
+
+
+def test_matrices_of_layers_are_stored_in_8_bits_and_others_in_16(lessons: Any) -> None:
+    network = lessons.Near(encoder.shipped(), {})
+    arrays = lessons.stored(network)
+
+    assert arrays["layers.0.up.weight.int8"].dtype == np.int8
+    assert arrays["pos"].dtype == np.float16
+    assert arrays["n0.bias"].dtype == np.float32
+    assert not {"word.weight", "near", "shared"} & set(arrays)

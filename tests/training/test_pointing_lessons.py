@@ -89,7 +89,11 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
     assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
 
     network.eval()
-    np.savez(tmp_path / "points.npz", allow_pickle=False, **lessons.stored(network))
+    np.savez(
+        tmp_path / "points.npz",
+        allow_pickle=False,
+        **importlib.import_module("parser_training.fitting").shrunk(network),
+    )
     pointer = Pointer(Encoder(tmp_path / "points.npz", parser))
     for one in made:
         with torch.no_grad():
