@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pointwork.agents import quoting
 from pointwork.agents.parsing import pointing
 from pointwork.agents.parsing.pointing import LONGEST, RUN
+from pointwork.agents.readings.extracting import Extract
+from pointwork.agents.readings.sentences import Sentence
+from pointwork.agents.readings.spans import Span
+from pointwork.agents.readings.wanting import wanted
+from pointwork.tools.passages import Passage
 
 NOTES = [
     "Café. The terrace gets four new sunshades, in burgundy.",
@@ -81,3 +87,89 @@ def test_long_sentences_are_read_as_far_as_it_can() -> None:
     assert len(row.pieces) == LONGEST
     assert len(row.places) == len(row.pieces) - row.begin - 1
     assert pointing.shipped().of("What colour is the shed?", [long, *NOTES])[0]
+
+
+DOOR = "Anna painted the door dark green in 1931."
+
+
+def _quoted(
+    monkeypatch: pytest.MonkeyPatch, words: str, sure: float, unsaid: float, known: float, question: str
+) -> tuple[str, bool, float]:
+    """What is said where those words are pointed at, and the learned choice has "dark green" so surely."""
+    passage = Passage("a.md", 1, 1, DOOR)
+    one = Sentence(DOOR, "file:a.md:1", passage, score=1.5)
+    read = Span(words, sure, one) if words else None
+
+    def extract(*_: object) -> Extract:
+        return Extract((Span("dark green", 1.0, one),), 0.9, known)
+
+    def pointed(*_: object) -> tuple[Span | None, float]:
+        return read, unsaid
+
+    monkeypatch.setattr("pointwork.agents.quoting.extracting.extract", extract)
+    monkeypatch.setattr("pointwork.agents.quoting._pointed", pointed)
+    answer, _, _, firm, sure = quoting.quoted(question, [one], lambda _: 1.0)
+    return answer, firm, sure
+
+
+COLOUR = "What colour is the door?"
+
+
+@pytest.mark.parametrize(
+    ("words", "sure", "said"),
+    [
+        ("green", quoting.POINTED + 0.01, ("green", True, quoting.POINTED + 0.01)),
+        ("green", quoting.AGREED + 0.01, ("green", True, quoting.AGREED + 0.01)),  # the learned choice has it too
+        ("Anna", quoting.POINTED + 0.01, ("Anna", True, quoting.POINTED + 0.01)),
+        ("Anna", quoting.LIKELY + 0.01, ("Anna", False, quoting.LIKELY + 0.01)),  # the page is read
+        ("Anna", quoting.LIKELY - 0.01, ("dark green", True, 0.6)),
+        ("green", quoting.AGREED - 0.01, ("dark green", True, 0.6)),
+    ],
+)
+def test_from_how_sure_it_is_said(
+    words: str, sure: float, said: tuple[str, bool, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _quoted(monkeypatch, words, sure, 0.1, 0.6, COLOUR) == said
+
+
+@pytest.mark.parametrize(
+    ("unsaid", "known", "question", "said"),
+    [
+        (quoting.SILENT + 0.01, quoting.KNOWN - 0.01, COLOUR, ""),
+        (quoting.SILENT - 0.01, quoting.KNOWN - 0.01, COLOUR, "dark green"),
+        (quoting.SILENT + 0.01, quoting.KNOWN + 0.01, COLOUR, "dark green"),
+        (quoting.SILENT + 0.01, quoting.KNOWN - 0.01, "What was painted in 1931?", "dark green"),
+    ],
+)
+def test_what_nobody_points_at_is_said_where_it_is_known_or_numbered(
+    unsaid: float, known: float, question: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _quoted(monkeypatch, "", 0.0, unsaid, known, question)[0] == said
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "pointed"),
+    [
+        ("Why was the door painted?", "Anna", None),  # no reason
+        ("When was the door painted?", "dark green", None),  # no date
+        ("When was the door painted?", "in 1931", "in 1931"),
+        ("Which two colours has the door?", "dark green", None),  # one
+        ("What colour is the door?", "**dark green**", "dark green"),
+    ],
+)
+def test_words_have_the_form_that_is_asked_for(
+    question: str, words: str, pointed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = DOOR.replace("dark green", "**dark green**") if "*" in words else DOOR
+    one = Sentence(text, "file:a.md:1", Passage("a.md", 1, 1, text), score=1.5)
+
+    class Sure:
+        def of(self, *_: object) -> tuple[list[pointing.Pointed], float]:
+            start = text.index(words)
+            return [pointing.Pointed(0, 0, 0, start, start + len(words), 0.9)], 0.1
+
+    monkeypatch.setattr(pointing, "shipped", Sure)
+    read, unsaid = quoting._pointed(question, wanted(question), [one])  # pyright: ignore[reportPrivateUsage]
+
+    assert (read and read.text) == pointed
+    assert unsaid == 0.1
