@@ -63,7 +63,7 @@ def _sentences(count: int) -> list[sentences.Sentence]:
 def test_all_that_was_found_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class Backwards:
         def of(self, question: str, texts: list[str]) -> np.ndarray:
-            return np.arange(len(texts), dtype=np.float32) / len(texts)
+            return np.arange(len(texts), dtype=np.float32) / len(texts) + 0.5
 
     monkeypatch.setattr(nearness, "shipped", Backwards)
     found = _sentences(2 * quoting.COMPARED)
@@ -74,6 +74,8 @@ def test_all_that_was_found_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ranked[0].text == f"Number {quoting.COMPARED - 1}."  # near counts more than a word more or less
     # those that were not compared are as far as the farthest: what fits less by its words stays behind it
     assert [one.text for one in ranked[-quoting.COMPARED :]] == [one.text for one in found[quoting.COMPARED :]]
+    far = quoting.WORDS * found[-1].score + quoting.NEARNESS * 0.5 - quoting.FAR
+    assert ranked[-1].score == pytest.approx(far)
     assert quoting.nearest("Which?", []) == []
 
 
