@@ -352,7 +352,8 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
     return Prepared(
         context=context_shown,
-        fit=found[0].score if said else 0.0,
+        # words that surely answer fit, whatever else of the question their sentence holds
+        fit=max(found[0].score, FITTING if answer and firm else 0.0) if said else 0.0,
         background=partial(besides, text, context, found, [piece for _, piece in context_shown]),
         tools=(),
         answer=answer,

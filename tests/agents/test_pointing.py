@@ -1,5 +1,8 @@
 """Which words of sentences answer a question, or that none do, by an encoder that reads both together."""
 
+import asyncio
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,8 @@ from pointwork.agents.readings.extracting import Extract
 from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
 from pointwork.agents.readings.wanting import wanted
+from pointwork.agents.spec import FITTING
+from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
 
 NOTES = [
@@ -173,3 +178,13 @@ def test_words_have_the_form_that_is_asked_for(
 
     assert (read and read.text) == pointed
     assert unsaid == 0.1
+
+
+def test_words_that_surely_answer_fit_however_their_sentence_does(tmp_path: Path) -> None:
+    (tmp_path / "loft.md").write_text("# Sail loft\n\nHanne Vogt runs the loft; Odile Marchand is her deputy.\n")
+    context = ToolContext(root=tmp_path)
+    question = "Who stands in for the boss?"
+    prepared = asyncio.run(quoting.prepare_files(question, context))
+
+    assert asyncio.run(quoting.sentences_about(question, context))[0].score < FITTING
+    assert (prepared.answer, prepared.fit) == ("Odile Marchand", FITTING)
