@@ -122,7 +122,7 @@ async def fits_files(text: str, context: ToolContext) -> float:
     if told(text, found) or _listed(text, wanted(text), found):
         return TOLD
     fit = min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
-    if context.root is None or not found or found[0].score < SPEAKS:
+    if context.root is None or not found or found[0].score < FITTING:
         return fit
     said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
     most = SAID_BEST if found[0].score >= SAYS_IT else SAID_WELL
@@ -189,7 +189,7 @@ def quoted(
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     meant = of_its_part(question, pieces) if strict else None
     read, unsaid = (None, 0.0) if meant is not None else _pointed(question, want, found)
-    if read is not None:
+    if read is not None and found[0].score >= FITTING:
         sure = read.score >= POINTED or (read.score >= AGREED and _among(read.text, pieces[:ALIKE]))
         if sure or read.score >= LIKELY:
             said = with_its_day(question, read.text, read.sentence.text)
@@ -352,8 +352,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
     return Prepared(
         context=context_shown,
-        # words that surely answer fit, whatever else of the question their sentence holds
-        fit=max(found[0].score, FITTING if answer and firm else 0.0) if said else 0.0,
+        fit=found[0].score if said else 0.0,
         background=partial(besides, text, context, found, [piece for _, piece in context_shown]),
         tools=(),
         answer=answer,

@@ -190,7 +190,10 @@ def test_questions_that_a_file_answers(question: str, answer: str, tmp_path: Pat
     assert prepared.fit > 0
 
 
-@pytest.mark.parametrize("question", ["How long is the wheel?", "What did the roof of the barn cost?"])
+@pytest.mark.parametrize(
+    "question",
+    ["Who sold the wheel to the brewery?", "How long is the wheel?", "What did the roof of the barn cost?"],
+)
 def test_questions_that_no_file_answers(question: str, tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text(MILL)
     context = ToolContext(root=tmp_path)

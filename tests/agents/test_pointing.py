@@ -1,8 +1,5 @@
 """Which words of sentences answer a question, or that none do, by an encoder that reads both together."""
 
-import asyncio
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +13,6 @@ from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.spec import FITTING
-from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
 
 NOTES = [
@@ -180,11 +176,12 @@ def test_words_have_the_form_that_is_asked_for(
     assert unsaid == 0.1
 
 
-def test_words_that_surely_answer_fit_however_their_sentence_does(tmp_path: Path) -> None:
-    (tmp_path / "loft.md").write_text("# Sail loft\n\nHanne Vogt runs the loft; Odile Marchand is her deputy.\n")
-    context = ToolContext(root=tmp_path)
-    question = "Who stands in for the boss?"
-    prepared = asyncio.run(quoting.prepare_files(question, context))
+def test_words_of_a_sentence_that_does_not_fit_are_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for score, said in ((FITTING, "dark green"), (FITTING - 0.01, "")):
+        one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=score)
 
-    assert asyncio.run(quoting.sentences_about(question, context))[0].score < FITTING
-    assert (prepared.answer, prepared.fit) == ("Odile Marchand", FITTING)
+        def pointed(*_: object, sentence: Sentence = one) -> tuple[Span, float]:
+            return Span("dark green", 0.99, sentence), 0.0
+
+        monkeypatch.setattr("pointwork.agents.quoting._pointed", pointed)
+        assert quoting.quoted(COLOUR, [one], lambda _: 1.0).answer == said

@@ -11,12 +11,13 @@ from pointwork.agents.job import Attempt
 from pointwork.agents.loop import _in_asked_form  # pyright: ignore[reportPrivateUsage]
 from pointwork.agents.parsing.parser import Parsed
 from pointwork.agents.preparing import fits_recall, fits_tables, prepare_calculator, read_tables
-from pointwork.agents.quoting import READS, SAID_WELL, SAYS_IT, SPEAKS, Quoted, fits_files, prepare_files, quoted
+from pointwork.agents.quoting import READS, SAID_WELL, SAYS_IT, Quoted, fits_files, prepare_files, quoted
 from pointwork.agents.readings import Reading, moments
 from pointwork.agents.readings.bridging import bridged
 from pointwork.agents.readings.finishing import in_form
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.sentences import Sentence
+from pointwork.agents.spec import FITTING
 from pointwork.agents.tabling import _readings, readable_tables  # pyright: ignore[reportPrivateUsage]
 from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
@@ -209,7 +210,7 @@ def test_files_fit_as_well_as_they_say_it(context: ToolContext) -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "fit"), [(SPEAKS + 0.01, SAID_WELL), (SAYS_IT + 0.01, 0.9), (SPEAKS - 0.01, 0.42 * (SPEAKS - 0.01))]
+    ("score", "fit"), [(FITTING + 0.01, SAID_WELL), (SAYS_IT + 0.01, 0.9), (FITTING - 0.01, 0.311)]
 )
 def test_files_fit_as_a_sentence_fits(
     score: float, fit: float, context: ToolContext, monkeypatch: pytest.MonkeyPatch
