@@ -22,6 +22,7 @@ Array = npt.NDArray[np.float32]
 LONGEST, ASKED, RUN = 192, 48, 20
 """Word pieces of a row, of its question, and of an answer, at most."""
 
+_REMEMBERED = 256  # questions with their sentences
 _NEVER = np.float32(-1e9)
 
 _lock = threading.Lock()
@@ -73,15 +74,22 @@ class Pointer:
 
     def __init__(self, read: Encoder) -> None:
         self.read = read
+        self._of = functools.lru_cache(maxsize=_REMEMBERED)(self._said)
 
-    def of(self, question: str, sentences: Sequence[str], most: int = 5) -> tuple[list[Pointed], float]:
-        """The likeliest answers, none within another, and how likely it is that there is none."""
+    def of(self, question: str, sentences: Sequence[str], most: int = 5) -> tuple[tuple[Pointed, ...], float]:
+        """The likeliest answers, none within another, and how likely it is that there is none.
+
+        Who plans asks before who answers, so what was asked is remembered.
+        """
+        return self._of(question, tuple(sentences), most)
+
+    def _said(self, question: str, sentences: tuple[str, ...], most: int) -> tuple[tuple[Pointed, ...], float]:
         return self.within([row(question, sentence, self.read) for sentence in sentences], most)
 
-    def within(self, rows: Sequence[Row], most: int) -> tuple[list[Pointed], float]:
+    def within(self, rows: Sequence[Row], most: int) -> tuple[tuple[Pointed, ...], float]:
         """The same of rows that are made."""
         if not rows:
-            return [], 1.0
+            return (), 1.0
         chances, none = self._chances(rows)
         found: list[Pointed] = []
         for place in np.argsort(-np.concatenate([one.ravel() for one in chances]), kind="stable")[: 20 * most]:
@@ -93,7 +101,7 @@ class Pointer:
                 found.append(one)
             if len(found) == most:
                 break
-        return found, none
+        return tuple(found), none
 
     def _chances(self, rows: Sequence[Row]) -> tuple[list[Array], float]:
         """Of each sentence those of its runs, by first and last piece; that none is it. Together 1."""

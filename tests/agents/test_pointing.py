@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from pointwork.agents import quoting
 from pointwork.agents.parsing import pointing
-from pointwork.agents.parsing.pointing import LONGEST, RUN
+from pointwork.agents.parsing.encoder import Encoder
+from pointwork.agents.parsing.pointing import LONGEST, RUN, Pointer
 from pointwork.agents.readings.extracting import Extract
 from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
@@ -88,6 +89,22 @@ def test_long_sentences_are_read_as_far_as_it_can() -> None:
     assert len(row.pieces) == LONGEST
     assert len(row.places) == len(row.pieces) - row.begin - 1
     assert pointing.shipped().of("What colour is the shed?", [long, *NOTES])[0]
+
+
+def test_what_was_asked_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pointer, read = Pointer(pointing.shipped().read), list[str]()
+
+    def row(question: str, sentence: str, encoder: Encoder) -> pointing.Row:
+        read.append(sentence)
+        return made(question, sentence, encoder)
+
+    made = pointing.row
+    monkeypatch.setattr(pointing, "row", row)
+    first = pointer.of("Where is the key?", NOTES)
+    assert pointer.of("Where is the key?", list(NOTES)) == first
+    assert read == NOTES
+    pointer.of("Where is the key?", NOTES[:2])
+    assert read == [*NOTES, *NOTES[:2]]
 
 
 DOOR = "Anna painted the door dark green in 1931."
