@@ -31,6 +31,7 @@ def test_who_names_a_table_wants_it_read(root: Path, said: str) -> None:
     [
         (QUESTION.replace("in the {}", "of this weather"), "as its share"),
         ("What price does the map have in a table?", "as its share"),  # a short name is a word of any question
+        ("In a table, what is the price of the map?", "as its share"),
         ("What is the price of the map in a.csv?", "as one that is named"),
         # a table is named, and another is read
         ("What is the selling price of the large red wall map on the wind and weather table?", "as its share"),

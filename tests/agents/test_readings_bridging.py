@@ -128,7 +128,7 @@ def test_a_plain_reading_comes_before_one_with_the_rows_of_others(context: ToolC
 @pytest.mark.parametrize(
     ("question", "lowered"),
     [
-        ("Until which day may Petra Olm claim hours that she did?", True),
+        ("Until which day can Petra Olm hand in the hours that she did last?", True),
         ("How many weekly hours does the keeper have who started in 2019?", False),
         ("Add up the weekly hours of all keepers whose village is Norrvik.", False),
     ],

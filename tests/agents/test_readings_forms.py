@@ -76,7 +76,7 @@ def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
         ("How many sales were there in Q1 2024?", "2"),
         ("How many sales of the Sasso were there since the start of April 2024?", "1"),
         ("How many sales were there between the 3rd and the 9th of February 2024?", "1"),
-        ("What was paid for the Sasso in all?", "126"),
+        ("What did we take in all with the Sasso?", "126"),
         ("How much did they pay altogether in April 2024?", "84"),
         ("How many sales of the Sasso were there?", "2"),  # 101 to 104 only number the sales
         ("Which lift has no driver?", "L3"),
