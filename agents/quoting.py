@@ -237,9 +237,16 @@ def _pointed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -
         text = spans.clean(re.sub(r"[*_`]", "", texts[one.sentence][one.start : one.end]))
         several = want.several < 2 or re.search(r",|&|\b(?:and|or)\b", text)
         reason = extracting.form_of(question) != "why" or _gives_reason(texts[one.sentence], text)
-        if text and several and reason and (want.kind not in spans.STRICT or spans.pieces_of(want, text)):
+        formed = want.kind not in spans.STRICT or spans.pieces_of(want, text)
+        if text and several and reason and formed and not _only_its_item(text, want, found[one.sentence]):
             return spans.Span(text, one.sure, found[one.sentence]), unsaid
     return None, unsaid
+
+
+def _only_its_item(text: str, want: Wanted, sentence: sentences.Sentence) -> bool:
+    """Whether words only name the item of which an entry is told, and it speaks itself of what is asked for."""
+    item, colon, rest = sentence.text.partition(":")
+    return bool(colon) and text in item and bool(want.noun & sentences.stems_of(rest))
 
 
 def _among(text: str, pieces: Sequence[spans.Span]) -> bool:

@@ -186,11 +186,7 @@ def test_what_answers_about_an_item_shows_the_item(pages: Path) -> None:
     assert found.context[0][1] == "Fernery: Key on hook 9."
 
 
-def test_who_is_in_the_sentence_before_whose_item_it_is(pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unread(*_: object) -> tuple[None, float]:
-        return None, 0.0
-
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", unread)
+def test_who_is_in_the_sentence_before_whose_item_it_is(pages: Path) -> None:
     found = asyncio.run(prepare_files("Which man mends the panes of Gale & Sons?", ToolContext(root=pages)))
     assert found.answer != "Lantern"  # the sentence itself speaks of a man
 
