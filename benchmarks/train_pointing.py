@@ -8,7 +8,6 @@ Begins as the encoder of ``nearness`` and learns from our own pages (``reading_c
 sentences of some pages that fit it best, as in use; of those that no page answers, that there is no answer.
 """
 
-import argparse
 import random
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from parser_training.fitting import fit, shrunk
+from parser_training.fitting import fit, options, shrunk, written
 from parser_training.nearer import rows_of
 from parser_training.pointer import Lesson, Points, lessons
 from rich.progress import track
@@ -35,10 +34,11 @@ QUESTIONS, NEAR = 8, 160  # in a step; among how many those of like length are p
 FAST = 5  # how much faster what is new learns than the encoder
 
 
-def told(name: str, together: int) -> Iterator[Lesson]:
+def told(name: str) -> Iterator[Lesson]:
+    """The questions of single pages, of which some are asked at once."""
     rows = rows_of(name)
-    for start in track(range(0, len(rows), together), name):
-        named = [(f"page{at}.md", row) for at, row in enumerate(rows[start : start + together])]
+    for start in track(range(0, len(rows), TOGETHER), name):
+        named = [(f"page{at}.md", row) for at, row in enumerate(rows[start : start + TOGETHER])]
         yield from lessons(named, encoder.shipped())
 
 
@@ -68,7 +68,7 @@ def measure() -> None:
     """Of questions that pages answer and that they do not: what is pointed at from some probabilities on."""
     for name in MEASURED:
         counts = {least: np.zeros(3, int) for least in (0.0, 0.3, 0.5, 0.7)}
-        some = list(told(name, TOGETHER))
+        some = list(told(name))
         for one in track(some, "reading"):
             (best, *_), _ = pointing.shipped().within(one.rows, 1)
             for least, count in counts.items():
@@ -83,27 +83,21 @@ def measure() -> None:
 
 def main() -> None:
     """Train, and write if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--rate", type=float, default=6e-5, help="of the encoder; of what is new five times that")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--measure", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    given = options(__doc__, minutes=30.0, rate=6e-5)
     if given.measure:
         return measure()
     torch.manual_seed(given.seed)
-    some = [one for name in PAGES for one in told(name, TOGETHER)]
+    some = [one for name in PAGES for one in told(name)]
     whole = [[*rows] for _, rows in groupby(rows_of("page_lookups"), key=lambda row: row["place"])]
     for rows in track(whole, "page_lookups"):
         some += LOOKED_UP * list(lessons([(row["name"], row) for row in rows], encoder.shipped()))
     print(f"{len(some)} questions, {sum(bool(one.right) for one in some)} with an answer")
-    network = Points(encoder.shipped(), nearness.shipped().read.weights)
+    begun = pointing if given.begin == "shipped" else nearness
+    network = Points(encoder.shipped(), begun.shipped().read.weights)
     network.train()
     train(network, some, given)
     if given.write:
-        np.savez_compressed(OUT, allow_pickle=False, **shrunk(network))
-        print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
+        written(OUT, shrunk(network))
     return None
 
 

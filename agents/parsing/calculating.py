@@ -113,10 +113,10 @@ def calculations(
     Args:
         task, lines: dates, times and numbers in one form (``facts.figures``).
         yes_no: only comparisons, or none of them; None: all.
-        network: default: the one that comes with the package.
+        network: default: the one that comes with the package, for tasks with lines or for those without.
         looks: in how many orders they are read.
     """
-    reader = _Reader(task, lines, yes_no, network or shipped())
+    reader = _Reader(task, lines, yes_no, network or shipped(alone=not lines))
     return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
 
 
@@ -354,11 +354,15 @@ class _Search:
 
 
 @functools.cache
-def _shipped() -> Encoder:
-    return Encoder(Path(__file__).with_name("calculations.npz"), words=encoder.shipped())
+def _shipped(name: str) -> Encoder:
+    return Encoder(Path(__file__).with_name(name), words=encoder.shipped())
 
 
-def shipped() -> Encoder:
-    """The one that comes with the package, read at its first use."""
+def shipped(*, alone: bool = False) -> Encoder:
+    """One that comes with the package, read at its first use.
+
+    Args:
+        alone: what learnt only tasks that need no files, of which it knows more.
+    """
     with _lock:
-        return _shipped()
+        return _shipped("alone.npz" if alone else "calculations.npz")

@@ -50,7 +50,7 @@ class Encoder:
     """Reads rows of word pieces. Safe to use from several threads.
 
     Args:
-        path: what ``benchmarks/train_parser.py`` or ``train_calculations.py`` wrote.
+        path: what a training script in ``benchmarks`` wrote.
         words: another that has the vectors of word pieces, if the file has none.
     """
 

@@ -1,7 +1,9 @@
-"""The loop in which the networks that read sentences learn, and how they are stored."""
+"""The loop in which the networks that read sentences learn, what may be asked of it, and how they are stored."""
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,23 @@ from torch import nn
 
 from parser_training.network import rate
 from pointwork.agents.parsing.encoder import rounded
+
+
+def options(what: str | None, minutes: float, rate: float) -> argparse.Namespace:
+    """Those of the command line.
+
+    Args:
+        what: the script does.
+        minutes, rate: as it shipped.
+    """
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=minutes)
+    parser.add_argument("--rate", type=float, default=rate, help="at which the encoder learns, at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--begin", choices=("anew", "shipped"), default="anew", help="or go on from what ships")
+    parser.add_argument("--measure", action="store_true", help="only measure what ships")
+    parser.add_argument("--write", action="store_true", help="into the package")
+    return parser.parse_args()
 
 
 def fit(
@@ -53,3 +72,9 @@ def shrunk(network: nn.Module, without: Sequence[str] = ("word.weight",)) -> dic
         else:
             arrays[name] = array.astype(np.float16 if array.ndim > 1 else np.float32)
     return arrays
+
+
+def written(out: Path, arrays: dict[str, Any]) -> None:
+    """Stores a network's arrays, and says how large they are."""
+    np.savez_compressed(out, allow_pickle=False, **arrays)
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")

@@ -95,7 +95,7 @@ def _bare(text: str) -> str:
 class Near(nn.Module):
     """Vectors of texts; ``begins``: weights by the names of ``Encoder``."""
 
-    def __init__(self, parser: Encoder, begins: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, parser: Encoder, begins: Mapping[str, Any]) -> None:
         super().__init__()
         self.pieces, self.word = parser.pieces, embedded(parser)
         self.pos = nn.Parameter(torch.zeros(LONGEST, WIDTH))
@@ -104,7 +104,7 @@ class Near(nn.Module):
         self.near, self.shared = nn.Parameter(torch.tensor(15.0)), nn.Parameter(torch.tensor(10.0))
         for name, tensor in self.state_dict().items():
             if name in begins:
-                tensor.copy_(begins[name][: len(tensor)])
+                tensor.copy_(torch.as_tensor(np.array(begins[name]))[: len(tensor)])
 
     def forward(self, texts: Sequence[str]) -> torch.Tensor:
         """Shape (texts, width), each of length 1."""

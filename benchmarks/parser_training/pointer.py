@@ -71,7 +71,12 @@ def _runs(said: re.Pattern[str], one: sentences.Sentence, shown: Row) -> Iterato
 
 
 class Points(nn.Module):
-    """Reads a question and a sentence together; it begins as the encoder of ``nearness``."""
+    """Reads a question and a sentence together.
+
+    Args:
+        parser: has the word pieces.
+        begins: weights by the names of ``Encoder``: of ``pointing``, or of an encoder that marks nothing.
+    """
 
     def __init__(self, parser: Encoder, begins: Mapping[str, Any]) -> None:
         super().__init__()
@@ -80,12 +85,12 @@ class Points(nn.Module):
         nn.init.normal_(self.mark.weight, std=0.02)
         self.n0 = nn.LayerNorm(WIDTH, eps=1e-12)
         self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
+        self.ends, self.none = nn.Linear(WIDTH, 2), nn.Linear(WIDTH, 1)
         for name, tensor in self.state_dict().items():
-            if name in begins and name not in ("mark.weight", "word.weight"):
+            if name in begins and (name != "mark.weight" or "ends.weight" in begins):
                 known = torch.tensor(np.array(begins[name]))
                 tensor[: len(known)] = known[: len(tensor)]
                 tensor[len(known) :] = known[-1]  # of places that it never saw, the last
-        self.ends, self.none = nn.Linear(WIDTH, 2), nn.Linear(WIDTH, 1)
 
     def see(self, rows: Sequence[Row]) -> torch.Tensor:
         """The last layer: shape (rows, longest, width)."""

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointwork.agents import quoting
+from pointwork.agents import quoting, reaching
 from pointwork.agents.parsing import encoder, nearness
 from pointwork.agents.parsing.encoder import WIDTH, Encoder
 from pointwork.agents.parsing.nearness import LONGEST, Nearness
 from pointwork.agents.readings import sentences
-from pointwork.tools import ToolContext
+from pointwork.tools import ToolContext, ToolResult
 from pointwork.tools.passages import Passage, cut
 
 HOUSE = """# The boat house
@@ -43,6 +43,17 @@ def test_the_sentence_that_says_it_in_other_words_is_first(tmp_path: Path, quest
     found = asyncio.run(quoting.sentences_about(question, ToolContext(root=tmp_path)))
 
     assert found[0].text.startswith(says)
+
+
+def test_a_page_of_the_web_is_read_with_the_same_eyes() -> None:
+    parts = [part for part in HOUSE.split("\n\n") if not part.startswith("#")]
+    page = tuple((f"https://house.example/#{n}", part.strip()) for n, part in enumerate(parts))
+    read = reaching.read_out("What burned down?", ToolResult(None, HOUSE, evidence=page))
+
+    assert read.evidence[0] == (
+        "https://house.example/#3",
+        "The roof was struck by lightning in 1969 and nothing was left of it.",
+    )
 
 
 def test_shared_words_still_count(tmp_path: Path) -> None:

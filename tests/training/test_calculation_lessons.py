@@ -32,7 +32,7 @@ def lessons(monkeypatch: pytest.MonkeyPatch) -> Any:
         name: importlib.import_module(f"parser_training.{name}")
         for name in ("asked", "calculations", "calculator", "dealt", "scattered", "ways")
     }
-    for name in [name for name in sys.modules if name.startswith("parser_training")]:
+    for name in [name for name in sys.modules if name.startswith(("parser_training", "train_calculations"))]:
         del sys.modules[name]
 
 
@@ -413,6 +413,22 @@ def test_the_network_that_is_trained_says_what_the_one_in_use_says(lessons: Any,
     arrays = np.load(tmp_path / "it.npz")
     assert "word.codes" not in arrays
     assert {name.partition(".")[0] for name in arrays} >= {"layers", "pos", "mark", "u", "copy", "mix"}
+
+
+def test_the_mean_weighs_each_network_by_its_share(lessons: Any, tmp_path: Path) -> None:
+    calculator, paths, told = lessons["calculator"], list[Path](), list[Any]()
+    for seed in range(2):
+        torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
+        network = calculator.Calculator(encoder.shipped())
+        for weights in network.parameters():
+            weights.data += 0.1 * (seed + 1)
+        paths.append(tmp_path / f"{seed}.npz")
+        np.savez(paths[-1], allow_pickle=False, **calculator.stored(network.state_dict()))
+        told.append(Encoder(paths[-1], words=encoder.shipped()).weights)
+    made = importlib.import_module("train_calculations").mean([(3.0, paths[0]), (1.0, paths[1])])
+
+    for name in ("pair.weight", "layers.2.up.weight", "mix"):
+        assert np.allclose(made[name].numpy(), 0.75 * told[0][name] + 0.25 * told[1][name], atol=1e-5)
 
 
 def test_neither_the_order_nor_the_line_that_somebody_wrote_down_counts(lessons: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from pointwork.agents.parsing import encoder
+from pointwork.agents.parsing import encoder, nearness
 from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.nearness import Nearness
 
@@ -106,3 +106,28 @@ def test_matrices_of_layers_are_stored_in_8_bits_and_others_in_16(lessons: Any) 
     assert arrays["pos"].dtype == np.float16
     assert arrays["n0.bias"].dtype == np.float32
     assert not {"word.weight", "near", "shared"} & set(arrays)
+
+
+def test_what_goes_on_begins_with_all_that_is_learnt(lessons: Any) -> None:
+    texts = lessons.place(PAGES).sentences
+    network: Any = lessons.Near(encoder.shipped(), nearness.shipped().read.weights)
+    network.eval()
+    with torch.no_grad():
+        theirs = (network(texts) @ network(["Where is the loo?"]).T)[:, 0].numpy()
+
+    assert np.allclose(nearness.shipped().of("Where is the loo?", texts), theirs, atol=0.02)
+
+
+def test_a_script_says_what_may_be_asked_of_it(
+    lessons: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = importlib.import_module("parser_training.fitting").options
+    monkeypatch.setattr(sys, "argv", ["train", "--minutes", "3", "--begin", "shipped", "--write"])
+    given = options("Remake it.", 25.0, 4e-5)
+    assert (given.minutes, given.rate, given.begin, given.write) == (3.0, 4e-5, "shipped", True)
+    assert not given.measure
+
+    monkeypatch.setattr(sys, "argv", ["train", "--begin", "somewhere"])
+    with pytest.raises(SystemExit):
+        options("Remake it.", 25.0, 4e-5)
+    assert "invalid choice: 'somewhere'" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from pointwork.agents.parsing import encoder
+from pointwork.agents.parsing import encoder, nearness, pointing
 from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.pointing import Pointer
 
@@ -102,3 +102,21 @@ def test_it_learns_and_is_the_same_in_numpy(lessons: Any, tmp_path: Path) -> Non
         right: list[tuple[int, int, int]] = one.right
         ours = sum(chances[n].item(i, j) for n, i, j in right) if right else none
         assert math.exp(-theirs) == pytest.approx(ours, abs=0.03)  # 8 bits, and 16 in torch
+
+
+def test_what_goes_on_begins_with_all_that_is_learnt(lessons: Any) -> None:
+    parser, shipped = encoder.shipped(), pointing.shipped()
+    made = list(lessons.lessons(PAGES, parser))
+    network: Any = lessons.Points(parser, shipped.read.weights)
+    network.eval()
+    for one in made:
+        with torch.no_grad():
+            theirs = math.exp(-float(network.loss([one])))
+        chances, none = shipped._chances(one.rows)  # pyright: ignore[reportPrivateUsage]
+        right: list[tuple[int, int, int]] = one.right
+        assert theirs == pytest.approx(sum(chances[n].item(i, j) for n, i, j in right) if right else none, abs=0.05)
+
+    near = nearness.shipped().read.weights
+    fresh = lessons.Points(parser, near).state_dict()
+    assert np.array_equal(fresh["layers.3.up.weight"].numpy(), near["layers.3.up.weight"])
+    assert fresh["mark.weight"].numpy().any()  # which of the two texts it is, an encoder of one text does not know
