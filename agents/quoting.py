@@ -102,8 +102,8 @@ def _scored(sentence: sentences.Sentence, score: float) -> sentences.Sentence:
 
 
 def headed(sentence: sentences.Sentence) -> str:
-    """What a sentence says, behind its heading."""
-    heading = sentence.passage.heading
+    """What a sentence says, behind its heading or the section of a program that it stands in."""
+    heading = sentence.passage.heading or sentence.section
     return f"{heading}. {sentence.told}" if heading else sentence.told
 
 
@@ -215,7 +215,7 @@ def quoted(
 def _outright(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> Quoted | None:
     """What rules read in the best sentences; None: nothing."""
     if want.kind == "yes-no":
-        denied = _DENIES.search(found[0].text)
+        denied = _denies(question, found[0].text)
         return Quoted("" if found[0].score < FITTING else "no" if denied else "yes", [], True)
     if best := _listed(question, want, found):
         return Quoted(best, [spans.Span(best, 1.0, found[0])], True, firm=True)
@@ -277,6 +277,12 @@ _DENIES = re.compile(
     r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|closed)\b|n['’]t\b",
     re.IGNORECASE,
 )
+
+
+def _denies(question: str, text: str) -> bool:
+    """Whether a text denies what is asked; "closed" denies nothing where somebody asks whether it is closed."""
+    asked = {match[0].lower() for match in _DENIES.finditer(question)} - {"n't", "n’t"}
+    return any(match[0].lower() not in asked for match in _DENIES.finditer(text))
 
 
 def _speaks(question: str, sentence: sentences.Sentence) -> bool:

@@ -37,6 +37,7 @@ PAGES, MEASURED = (
 )
 WEIGHED = 0.05  # rate of what the cosine and what shared words are worth
 TOGETHER = 8  # measured pages that make a place
+LOOKED_UP = 3  # how often whole places are shown, of which a step takes only some questions
 
 
 def places(rows: Sequence[dict[str, Any]], together: int, what: str) -> list[Place]:
@@ -101,7 +102,7 @@ def main() -> None:
     print(f"{sum(len(one.asked) for one in (*single, *whole))} questions")
     network = Near(encoder.shipped(), nearness.shipped().read.weights if given.begin == "shipped" else begun())
     network.train()
-    train(network, single, whole, given)
+    train(network, single, LOOKED_UP * whole, given)
     if given.write:
         written(OUT, stored(network))
     return None

@@ -52,6 +52,7 @@ class Sentence:
         before, after: its neighbours, empty at the ends.
         score: how well it fits the question.
         subject: the sentence that names whom a "she" or "it" at the beginning stands for; empty without one.
+        section: of a line of code or settings, what it stands in: ``backup``, ``class TooLarge(Exception)``.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Sentence:
     after: str = ""
     score: float = 0.0
     subject: str = ""
+    section: str = ""
 
     @property
     def told(self) -> str:
@@ -90,19 +92,29 @@ _PRONOUN_FIRST = re.compile(
 
 
 def _lines(passage: Passage) -> list[Sentence]:
-    """Lines of code, each with the section or definition that it stands in before it."""
+    """Lines of code, each with the section or definition that it stands in before it.
+
+    What is written right below a definition tells of it: "TooLarge: More people than one train can take.".
+    """
     found: list[Sentence] = []
     section = ""
     lines = [line.strip() for line in passage.text.splitlines()]
     for number, line in enumerate(lines):
-        if re.match(r"\[[^\]]+\]\s*(?:[#;].*)?$|(?:class|def|function|fn)\s", line):
+        above, after = (lines[at] if 0 <= at < len(lines) else "" for at in (number - 1, number + 1))
+        if _SECTION.match(line):
             section = line
+        elif (says := _DOCUMENTS.match(line)) and (defined := _DEFINED.match(above)):
+            line = f"{defined['name']}: {says['text']}"
         if re.search(r"\w", line):
-            above = lines[number - 1] if number else ""
             before = f"{section} {above}" if above != section else section
-            after = lines[number + 1] if number + 1 < len(lines) else ""
-            found.append(Sentence(line, passage.source, passage, before, after))
+            stands = section.split("]")[0].strip("[: ") if line != section else ""
+            found.append(Sentence(line, passage.source, passage, before, after, section=stands))
     return found
+
+
+_SECTION = re.compile(r"\[[^\]]+\]\s*(?:[#;].*)?$|(?:class|def|function|fn)\s")
+_DEFINED = re.compile(r"(?:class|def|function|fn)\s+(?P<name>\w+)")
+_DOCUMENTS = re.compile(r"[rR]?(?:\"\"\"|'''|///?\s|/\*\*\s)(?P<text>.*?\w.*?)(?:\"\"\"|'''|\*/)?$")
 
 
 def ranked(question: str, passages: Sequence[Passage], idf: Callable[[str], float]) -> list[Sentence]:

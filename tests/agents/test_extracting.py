@@ -282,6 +282,19 @@ def test_what_hardly_speaks_of_the_question_answers_no_yes_or_no() -> None:
     assert quoted("Is the mill open on Monday?", [far], lambda _: 1.0)[0] == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Do I ride for nothing on my birthday?", "On a birthday everybody rides for nothing.", "yes"),
+        ("Is the shop closed on Mondays?", "The shop is closed on Mondays.", "yes"),
+        ("Is the shop open on Mondays?", "The shop is closed on Mondays.", "no"),
+        ("Can't dogs ride for nothing?", "Dogs can't ride for nothing.", "no"),
+    ],
+)
+def test_a_word_of_the_question_denies_nothing(question: str, text: str, answer: str) -> None:
+    assert quoted(question, [sentence(text, 1.5)], lambda _: 1.0)[0] == answer
+
+
 def test_besides_what_is_shown_come_others_that_speak_of_it() -> None:
     found = [sentence("Shown.", 0.9), sentence("As good.", 0.6), sentence("Something else.", 0.4)]
     assert asyncio.run(besides("What?", ToolContext(), found, ["Shown."])) == [("file:a.md:1", "As good.")]

@@ -144,3 +144,64 @@ def test_several_texts_in_one_row_do_not_see_each_other() -> None:
 
     assert np.allclose(together[: len(first)], parser.see(first, [0] * len(first)), atol=1e-4)
     assert np.allclose(together[len(first) :], parser.see(second, [0] * len(second)), atol=1e-4)
+
+
+SETTINGS = "[radio]\nchannel = 14\n\n[backup]  # each night\nhour = '02:30'\n"
+PROGRAM = """LIMIT = 3
+
+
+class TooLarge(Exception):
+    '''More people than one train can take.'''
+
+
+class NoAdult(Exception):
+    '''Children under 10 may not ride alone.'''
+
+
+def fare(ages):
+    '''What they pay.
+
+    Together.
+    '''
+    return 3
+"""
+
+
+def test_lines_of_programs_are_read_behind_what_they_stand_in() -> None:
+    told = [
+        quoting.headed(one)
+        for name, text in (("mill.toml", SETTINGS), ("fares.py", PROGRAM))
+        for passage in cut(name, text)
+        for one in sentences.sentences(passage)
+    ]
+
+    assert told == [
+        "[radio]",
+        "radio. channel = 14",
+        "[backup]  # each night",
+        "backup. hour = '02:30'",
+        "LIMIT = 3",
+        "class TooLarge(Exception):",
+        "class TooLarge(Exception). TooLarge: More people than one train can take.",
+        "class NoAdult(Exception):",
+        "class NoAdult(Exception). NoAdult: Children under 10 may not ride alone.",
+        "def fare(ages):",
+        "def fare(ages). fare: What they pay.",
+        "def fare(ages). Together.",
+        "def fare(ages). return 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Which error comes when there are too many people?", "TooLarge: More people than one train can take."),
+        ("When does the backup run?", "hour = '02:30'"),
+    ],
+)
+def test_what_a_program_says_of_itself_is_found(tmp_path: Path, question: str, line: str) -> None:
+    (tmp_path / "mill.toml").write_text(SETTINGS)
+    (tmp_path / "fares.py").write_text(PROGRAM)
+    found = asyncio.run(quoting.sentences_about(question, ToolContext(root=tmp_path)))
+
+    assert found[0].text == line
