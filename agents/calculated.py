@@ -17,6 +17,7 @@ from pointwork.agents.parsing.amounts import DATE, NUMBER, Amount
 from pointwork.agents.parsing.calculating import Calculation, calculations
 from pointwork.agents.parsing.operations import APART, CLOCK, COPY, LASTS, SHIFTS, SUMS, WRITTEN, applied, kind_of
 from pointwork.agents.plan import REFERENCE, Found, Subtask
+from pointwork.agents.readings.wanting import asking
 from pointwork.agents.splitter import answer_type_of, without_shape
 
 MOST = 3
@@ -35,6 +36,13 @@ _MOMENTS = {
     ">=": "is {0} on or after {1}",
     "<=": "is {0} on or before {1}",
 }
+# Who asks so wants a name, a place or a reason: 24.75 is none. What a task tells itself may still be summed up
+# ("Where does she stand?").
+_NO_AMOUNT = re.compile(
+    r"^(?:(?:please|so|and|but|now)\b[\s,]*)*(?:(?:can|could|would)\s+you\s+)?(?:tell\s+me\s+|do\s+you\s+know\s+)?"
+    r"(?:who(?:m|se|['’]s)?|where(?:['’]s)?|why)\b(?!.*\b(?:how|what|when|which)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 _BEFORE, _AFTER = 60, 24  # characters of a sentence that tell which amount of it is meant
 
 
@@ -52,11 +60,11 @@ async def calculated(task: str, facts: Sequence[Fact]) -> list[Decomposed]:
     lines = [fact.text for fact in facts]
     said = in_one_form(task)
     read = await asyncio.to_thread(calculations, said, lines, yes_no=yes_no)
-    strange = of_others(task, lines)
+    strange, named = of_others(task, lines), bool(facts) and _NO_AMOUNT.search(asking(task).strip()) is not None
     fits = (
         one
         for one in as_asked(said, read.calculations)
-        if strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one)
+        if not (named and not _copies(one)) and strange.isdisjoint(_lines(one)) and measures_fit(said, lines, one)
     )
     fitting = itertools.islice(fits, MOST)
     plans = ((one, _Writer(task, facts).plan(one)) for one in fitting)

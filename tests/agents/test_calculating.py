@@ -200,6 +200,32 @@ def test_what_is_said_of_another_is_not_calculated_with(monkeypatch: pytest.Monk
     assert found("When is the survey due?") == ["2026-02-08", "2024-06-17"]
 
 
+@pytest.mark.parametrize(
+    ("task", "calculated_at_all"),
+    [
+        ("What does she earn a week?", True),
+        ("Who earns that in a week?", False),
+        ("Tell me why she earns that.", False),
+        ("She asked again. Where does she earn it?", False),
+        ("Who is she, and how much does she earn a week?", True),
+    ],
+)
+def test_who_wants_a_name_gets_no_sum(task: str, calculated_at_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Step(_amount("24"), _amount("13.50"), "*"),)
+    copied = (Step(_amount("24"), _amount("24"), COPY),)
+    read = calculating.Reading(0.5, tuple(Calculation(0.4, 0.0, NUMBER, one) for one in (steps, copied)))
+
+    def seen(*_: object, **__: object) -> calculating.Reading:
+        return read
+
+    monkeypatch.setattr("pointwork.agents.calculated.calculations", seen)
+    facts = [Fact("table:staff.csv", STAFF), Fact("file:rules.md:3", RULES)]
+
+    made = asyncio.run(calculated(task, facts))
+    assert len(made) == (2 if calculated_at_all else 1)  # what is only read stays
+    assert made[-1].steps[-1].found is not None
+
+
 def _amount(written: str) -> Amount:
     return next(one for one in amounts_of(["", STAFF, RULES]) if one.written == written)
 
