@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pointwork.agents import pointed
 from pointwork.agents.gathering import rows_about
-from pointwork.agents.parsing import nearness, pointing
+from pointwork.agents.parsing import nearness
 from pointwork.agents.readings import conversions, extracting, sentences, spans
 from pointwork.agents.readings.enumerated import best_listed
 from pointwork.agents.readings.extracting import RATED, READ, SAID, SURE
@@ -33,11 +34,10 @@ PASSAGES, CHOICES = 3, 5
 # said about scores elsewhere stays as it is (docs/readings.md, "Which sentence").
 COMPARED, NEARNESS, WORDS, FAR = 36, 1.25, 0.5, 0.035
 
-# How sure who reads sentences with the question has to be of words in them; of words that are among so many that
-# the learned choice finds likeliest; to say them for somebody to read the page; and of that nothing is said, for
-# it to be silent too, unless it is KNOWN or asked by a number, which no encoder tells from another
-# (docs/readings.md, "Which words").
-POINTED, AGREED, ALIKE, LIKELY, SILENT, KNOWN = 0.6, 0.25, 3, 0.4, 0.7, 0.75
+# How likely words that are pointed at have to be the answer, and for somebody to read the page whether they are;
+# how likely it is that nothing is said for the learned choice to be silent too, unless it is KNOWN or asked by a
+# number, which no encoder tells from another (docs/readings.md, "Which words").
+POINTED, LIKELY, SILENT, KNOWN = 0.5, 0.35, 0.7, 0.75
 
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
@@ -91,7 +91,7 @@ async def sentences_about(text: str, context: ToolContext, most: int = READ) -> 
 
 def nearest(text: str, found: Sequence[sentences.Sentence]) -> list[sentences.Sentence]:
     """The best of some sentences anew, by their words and by how near they are to the question."""
-    near = nearness.shipped().of(text, [headed(one) for one in found[:COMPARED]])
+    near = nearness.shipped().of(text, [one.headed for one in found[:COMPARED]])
     near = np.pad(near, (0, len(found) - len(near)), mode="minimum") if found else near
     scores = (WORDS * one.score + NEARNESS * float(n) - FAR for one, n in zip(found, near, strict=True))
     return sorted(map(_scored, found, scores), key=lambda one: -one.score)
@@ -99,12 +99,6 @@ def nearest(text: str, found: Sequence[sentences.Sentence]) -> list[sentences.Se
 
 def _scored(sentence: sentences.Sentence, score: float) -> sentences.Sentence:
     return replace(sentence, score=score)
-
-
-def headed(sentence: sentences.Sentence) -> str:
-    """What a sentence says, behind its heading or the section of a program that it stands in."""
-    heading = sentence.passage.heading or sentence.section
-    return f"{heading}. {sentence.told}" if heading else sentence.told
 
 
 def pages_of(found: Sequence[sentences.Sentence], most: int = PASSAGES) -> list[tuple[str, str]]:
@@ -124,7 +118,8 @@ async def fits_files(text: str, context: ToolContext) -> float:
     fit = min(0.9, 0.42 * found[0].score + (0.15 if _LOOK_UP.search(text) else 0.0)) if found else 0.0
     if context.root is None or not found or found[0].score < FITTING:
         return fit
-    said = await asyncio.to_thread(quoted, text, found, partial(passages.idf, context.root.resolve()))
+    idf, nowhere = partial(passages.idf, context.root.resolve()), await absent(text, context)
+    said = await asyncio.to_thread(quoted, text, found, idf, nowhere)
     most = SAID_BEST if found[0].score >= SAYS_IT else SAID_WELL
     return max(fit, min(most, 0.5 + 0.5 * said.sure)) if said.answer and said.firm and said.sure else fit
 
@@ -188,12 +183,10 @@ def quoted(
     formed = {piece.text for piece in pieces}
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     meant = of_its_part(question, pieces) if strict else None
-    read, unsaid = (None, 0.0) if meant is not None else _pointed(question, want, found)
-    if read is not None and found[0].score >= FITTING:
-        sure = read.score >= POINTED or (read.score >= AGREED and _among(read.text, pieces[:ALIKE]))
-        if sure or read.score >= LIKELY:
-            said = with_its_day(question, read.text, read.sentence.text)
-            return Quoted(said, [read, *pieces], True, sure, read.score)
+    read, unsaid = (None, 0.0) if meant is not None else pointed.read(question, want, found, extract, nowhere)
+    if read is not None and read.score >= LIKELY:
+        said = with_its_day(question, read.text, read.sentence.text)
+        return Quoted(said, [read, *pieces], True, read.score >= POINTED, read.score)
     pieces = [meant, *(piece for piece in pieces if piece != meant)] if meant is not None else pieces
     asked = conversions.asked_unit(question)
     other = asked is not None and not set(tokenize(pieces[0].text)) & set(tokenize(question))
@@ -207,7 +200,7 @@ def quoted(
     sentence = pieces[0].sentence.text
     whole = not strict and want.kind in ("phrase", "place") and not firm
     answer = sentence if whole and len(sentence.split()) <= QUOTED else pieces[0].text
-    if extracting.form_of(question) == "why" and not _gives_reason(sentence, answer):
+    if extracting.form_of(question) == "why" and not pointed.gives_reason(sentence, answer):
         return Quoted("", pieces, False)
     return Quoted(with_its_day(question, answer, sentence), pieces, True, firm, extract.sure)
 
@@ -226,51 +219,9 @@ def _outright(question: str, want: Wanted, found: Sequence[sentences.Sentence]) 
     return None
 
 
-def _pointed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> tuple[spans.Span | None, float]:
-    """The likeliest words as who reads sentences with the question sees it, and how likely it is that none answer.
-
-    No words: they have not the form that is asked for.
-    """
-    texts = [headed(sentence) for sentence in found[:READ]]
-    pointed, unsaid = pointing.shipped().of(question, texts, 1)
-    for one in pointed:
-        text = spans.clean(re.sub(r"[*_`]", "", texts[one.sentence][one.start : one.end]))
-        several = want.several < 2 or re.search(r",|&|\b(?:and|or)\b", text)
-        reason = extracting.form_of(question) != "why" or _gives_reason(texts[one.sentence], text)
-        formed = want.kind not in spans.STRICT or spans.pieces_of(want, text)
-        if text and several and reason and formed and not _only_its_item(text, want, found[one.sentence]):
-            return spans.Span(text, one.sure, found[one.sentence]), unsaid
-    return None, unsaid
-
-
-def _only_its_item(text: str, want: Wanted, sentence: sentences.Sentence) -> bool:
-    """Whether words only name the item of which an entry is told, and it speaks itself of what is asked for."""
-    item, colon, rest = sentence.text.partition(":")
-    return bool(colon) and text in item and bool(want.noun & sentences.stems_of(rest))
-
-
-def _among(text: str, pieces: Sequence[spans.Span]) -> bool:
-    """Whether a piece is that text, or one is within the other."""
-    lower = text.lower()
-    return any(lower in piece.text.lower() or piece.text.lower() in lower for piece in pieces)
-
-
 def _listed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) -> str:
     """The most or least of what the best sentence lists; empty where it lists nothing that is asked for."""
     return best_listed(question, want.kind, found[0].text, found[0].passage.heading) if found else ""
-
-
-# Without such a word a sentence gives no reason: "It was dug by Anna in 1931." does not say why.
-_REASONS = re.compile(
-    r"\b(?:because|since|as|so|to|for|due|owing|thanks|after|when|if|otherwise|lest|from|that|reasons?|caus\w+)\b",
-    re.IGNORECASE,
-)
-
-
-def _gives_reason(sentence: str, answer: str) -> bool:
-    """Whether such a word stands in an answer or right before it."""
-    before, _, _ = sentence.partition(answer)
-    return bool(_REASONS.search(f"{' '.join(before.split()[-3:])} {answer}"))
 
 
 _DENIES = re.compile(
@@ -365,7 +316,7 @@ async def prepare_files(text: str, context: ToolContext) -> Prepared:
     # with passages at hand an instant answer reads them; the tools are for what they do not hold
     return Prepared(
         context=context_shown,
-        fit=found[0].score if said else 0.0,
+        fit=max(found[0].score, FITTING if answer and firm else 0.0) if said else 0.0,
         background=partial(besides, text, context, found, [piece for _, piece in context_shown]),
         tools=(),
         answer=answer,

@@ -69,6 +69,12 @@ class Sentence:
         """The text, behind the one that names whom it speaks of."""
         return f"{self.subject} {self.text}".strip()
 
+    @property
+    def headed(self) -> str:
+        """What it says, behind its heading or the section of a program that it stands in."""
+        heading = self.passage.heading or self.section
+        return f"{heading}. {self.told}" if heading else self.told
+
 
 def sentences(passage: Passage) -> list[Sentence]:
     """The sentences of a passage; hard-wrapped lines are joined, lines of code stay."""

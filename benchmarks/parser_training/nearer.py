@@ -19,7 +19,6 @@ from parser_training.fitting import shrunk
 from parser_training.network import Layer, embedded
 from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder
 from pointwork.agents.parsing.nearness import LONGEST
-from pointwork.agents.quoting import headed
 from pointwork.agents.readings import sentences
 from pointwork.text import tokenize
 from pointwork.tools.passages import Passage, cut
@@ -81,7 +80,7 @@ def place(pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Place:
                 words[at[_key(one)]] = one.score
             if right:
                 asked.append(Asked(pair["q"], right, words))
-    return Place([headed(one) for one in told], asked)
+    return Place([one.headed for one in told], asked)
 
 
 def _key(one: sentences.Sentence) -> tuple[str, int, str, str]:

@@ -15,7 +15,7 @@ from parser_training.nearer import asking_of
 from parser_training.network import Layer, embedded
 from pointwork.agents.parsing.encoder import LAYERS, WIDTH, Encoder
 from pointwork.agents.parsing.pointing import LONGEST, RUN, Row, row
-from pointwork.agents.quoting import headed, nearest
+from pointwork.agents.quoting import nearest
 from pointwork.agents.readings import sentences
 
 READ = 6  # sentences beside a question
@@ -44,7 +44,7 @@ def lessons(pages: Sequence[tuple[str, Mapping[str, Any]]], read: Encoder) -> It
             shown = found[:READ]
             if holding and not any(one in shown for one in holding):
                 shown = [*shown[: READ - 1], holding[0]]
-            rows = [row(pair["q"], headed(one), read) for one in shown]
+            rows = [row(pair["q"], one.headed, read) for one in shown]
             right = [
                 (number, *run)
                 for number, one in enumerate(shown)
@@ -62,7 +62,7 @@ def _said(answer: str) -> re.Pattern[str]:
 
 def _runs(said: re.Pattern[str], one: sentences.Sentence, shown: Row) -> Iterator[tuple[int, int]]:
     """The first and the last piece of an answer wherever a sentence has it."""
-    begun = len(headed(one)) - len(one.told)
+    begun = len(one.headed) - len(one.told)
     for match in said.finditer(one.told):
         start, end = begun + match.start(), begun + match.end()
         inside = [at for at, (a, b) in enumerate(shown.places) if b > start and a < end]

@@ -156,7 +156,7 @@ def test_the_piece_the_sentence_or_nothing(
 ) -> None:
     weights = Weights(shipped().piece, _bias(said), _bias(sure))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
+    monkeypatch.setattr("pointwork.agents.pointed.read", _unread)
     text = "Anna painted the door dark green."
     long = f"{text[:-1]}, {'and again ' * QUOTED}in the end."
     found, pieces, says, *_ = quoted("What colour is the door?", [sentence(text)], lambda _: 1.0)
@@ -206,7 +206,7 @@ def test_what_speaks_of_none_of_the_question_s_words_says_nothing(
 ) -> None:
     weights = Weights(shipped().piece, _bias(5.0), _bias(5.0))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
+    monkeypatch.setattr("pointwork.agents.pointed.read", _unread)
     dinner = sentence("Dinner is at seven in the blue room.")
     assert quoted("What colour is the piano?", [dinner], lambda _: 1.0)[:3:2] == ("", False)
     assert quoted("What colour is the room?", [dinner], lambda _: 1.0)[2]
@@ -221,7 +221,7 @@ def _weighing(
     """What was learnt says the same of everything (of pieces, if one is given)."""
     weights = Weights(shipped().piece if piece is None else _bias(piece), _bias(said), _bias(sure))
     monkeypatch.setattr("pointwork.agents.readings.extracting.shipped", lambda: weights)
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
+    monkeypatch.setattr("pointwork.agents.pointed.read", _unread)
 
 
 def _says(question: str, text: str) -> str:
@@ -272,7 +272,7 @@ def test_of_several_none_is_part_of_another(pieces: list[str], said: str, monkey
         return found
 
     monkeypatch.setattr("pointwork.agents.quoting.extracting.extract", extract)
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", _unread)
+    monkeypatch.setattr("pointwork.agents.pointed.read", _unread)
     assert quoted("Which two boats were sold?", [one], lambda _: 1.0)[0] == said
 
 

@@ -94,7 +94,7 @@ def test_a_sentence_is_read_behind_its_heading() -> None:
     passage = cut("prices.md", "# Prices of the ferry\n\nAdults pay 4 euros.\n")[0]
     (said,) = [one for one in sentences.sentences(passage) if "Adults" in one.text]
 
-    assert quoting.headed(said) == "Prices of the ferry. Adults pay 4 euros."
+    assert said.headed == "Prices of the ferry. Adults pay 4 euros."
 
 
 @given(texts=st.lists(st.text(max_size=40), max_size=6), question=st.text(max_size=40))
@@ -169,7 +169,7 @@ def fare(ages):
 
 def test_lines_of_programs_are_read_behind_what_they_stand_in() -> None:
     told = [
-        quoting.headed(one)
+        one.headed
         for name, text in (("mill.toml", SETTINGS), ("fares.py", PROGRAM))
         for passage in cut(name, text)
         for one in sentences.sentences(passage)

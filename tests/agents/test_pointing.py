@@ -1,11 +1,13 @@
 """Which words of sentences answer a question, or that none do, by an encoder that reads both together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointwork.agents import quoting
+from pointwork.agents import pointed, quoting
 from pointwork.agents.parsing import pointing
 from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.pointing import LONGEST, RUN, Pointer
@@ -13,7 +15,6 @@ from pointwork.agents.readings.extracting import Extract
 from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
 from pointwork.agents.readings.wanting import wanted
-from pointwork.agents.spec import FITTING
 from pointwork.tools.passages import Passage
 
 NOTES = [
@@ -121,11 +122,11 @@ def _quoted(
     def extract(*_: object) -> Extract:
         return Extract((Span("dark green", 1.0, one),), 0.9, known)
 
-    def pointed(*_: object) -> tuple[Span | None, float]:
+    def said(*_: object) -> tuple[Span | None, float]:
         return read, unsaid
 
     monkeypatch.setattr("pointwork.agents.quoting.extracting.extract", extract)
-    monkeypatch.setattr("pointwork.agents.quoting._pointed", pointed)
+    monkeypatch.setattr("pointwork.agents.pointed.read", said)
     answer, _, _, firm, sure = quoting.quoted(question, [one], lambda _: 1.0)
     return answer, firm, sure
 
@@ -137,11 +138,9 @@ COLOUR = "What colour is the door?"
     ("words", "sure", "said"),
     [
         ("green", quoting.POINTED + 0.01, ("green", True, quoting.POINTED + 0.01)),
-        ("green", quoting.AGREED + 0.01, ("green", True, quoting.AGREED + 0.01)),  # the learned choice has it too
         ("Anna", quoting.POINTED + 0.01, ("Anna", True, quoting.POINTED + 0.01)),
         ("Anna", quoting.LIKELY + 0.01, ("Anna", False, quoting.LIKELY + 0.01)),  # the page is read
         ("Anna", quoting.LIKELY - 0.01, ("dark green", True, 0.6)),
-        ("green", quoting.AGREED - 0.01, ("dark green", True, 0.6)),
     ],
 )
 def test_from_how_sure_it_is_said(
@@ -165,40 +164,74 @@ def test_what_nobody_points_at_is_said_where_it_is_known_or_numbered(
     assert _quoted(monkeypatch, "", 0.0, unsaid, known, question)[0] == said
 
 
+NOTHING = Extract((Span("dark green", 1.0, Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR))),), 0.5, 0.5)
+
+
+def _read(
+    monkeypatch: pytest.MonkeyPatch,
+    question: str,
+    likely: list[tuple[str, float]],
+    text: str = DOOR,
+    score: float = 1.5,
+    extract: Extract = NOTHING,
+) -> tuple[str, float, float]:
+    """Those words that have the form, how likely they are, and that there are none, where the encoder says so."""
+    one = Sentence(text, "file:a.md:1", Passage("a.md", 1, 1, text), score=score)
+
+    class Sure:
+        def of(self, *_: object) -> tuple[list[pointing.Pointed], float]:
+            starts = [(text.index(words), words, sure) for words, sure in likely]
+            return [pointing.Pointed(0, 0, 0, at, at + len(words), sure) for at, words, sure in starts], 0.1
+
+    monkeypatch.setattr(pointing, "shipped", Sure)
+    read, unsaid = pointed.read(question, wanted(question), [one], extract, 0.0)
+    return (read.text, read.score, unsaid) if read is not None else ("", 0.0, unsaid)
+
+
 @pytest.mark.parametrize(
-    ("question", "words", "pointed"),
+    ("question", "words", "said"),
     [
-        ("Why was the door painted?", "Anna", None),  # no reason
-        ("When was the door painted?", "dark green", None),  # no date
+        ("Why was the door painted?", "Anna", ""),  # no reason
+        ("When was the door painted?", "dark green", ""),  # no date
         ("When was the door painted?", "in 1931", "in 1931"),
-        ("Which two colours has the door?", "dark green", None),  # one
+        ("Which two colours has the door?", "dark green", ""),  # one
         ("What colour is the door?", "**dark green**", "dark green"),
     ],
 )
 def test_words_have_the_form_that_is_asked_for(
-    question: str, words: str, pointed: str | None, monkeypatch: pytest.MonkeyPatch
+    question: str, words: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = DOOR.replace("dark green", "**dark green**") if "*" in words else DOOR
-    one = Sentence(text, "file:a.md:1", Passage("a.md", 1, 1, text), score=1.5)
+    text, _, unsaid = _read(monkeypatch, question, [(words, 0.9)], text)
 
-    class Sure:
-        def of(self, *_: object) -> tuple[list[pointing.Pointed], float]:
-            start = text.index(words)
-            return [pointing.Pointed(0, 0, 0, start, start + len(words), 0.9)], 0.1
-
-    monkeypatch.setattr(pointing, "shipped", Sure)
-    read, unsaid = quoting._pointed(question, wanted(question), [one])  # pyright: ignore[reportPrivateUsage]
-
-    assert (read and read.text) == pointed
+    assert text == said
     assert unsaid == 0.1
 
 
-def test_words_of_a_sentence_that_does_not_fit_are_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for score, said in ((FITTING, "dark green"), (FITTING - 0.01, "")):
-        one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=score)
+def test_the_likeliest_of_that_form_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    likely = [("dark green", 0.5), ("1931", 0.3), ("in 1931", 0.1)]
 
-        def pointed(*_: object, sentence: Sentence = one) -> tuple[Span, float]:
-            return Span("dark green", 0.99, sentence), 0.0
+    assert _read(monkeypatch, "When was the door painted?", likely)[0] == "1931"
+    assert _read(monkeypatch, COLOUR, likely)[0] == "dark green"
 
-        monkeypatch.setattr("pointwork.agents.quoting._pointed", pointed)
-        assert quoting.quoted(COLOUR, [one], lambda _: 1.0).answer == said
+
+def test_words_are_likelier_where_more_speaks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sure(words: str = "dark green", own: float = 0.8, question: str = COLOUR, known: float = 0.5) -> float:
+        extract = replace(NOTHING, sure=known)
+        return _read(monkeypatch, question, [(words, own)], extract=extract)[1]
+
+    assert 0 < sure(own=0.1) < sure(own=0.8) < sure(own=0.99) < 1
+    assert sure("Anna") < sure()  # the learned choice has others
+    assert sure(question="Is it so that the roof was blue before 1920, and what colour is the door since?") < sure()
+
+
+def test_who_reads_the_page_decides_what_is_not_likely_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=1.5)
+    for score, firm in ((quoting.POINTED, True), (quoting.POINTED - 0.01, False)):
+
+        def read(*_: object, score: float = score) -> tuple[Span, float]:
+            return Span("Anna", score, one), 0.0
+
+        monkeypatch.setattr(pointed, "read", read)
+        said = quoting.quoted(COLOUR, [one], lambda _: 1.0)
+        assert (said.answer, said.firm, said.sure) == ("Anna", firm, score)

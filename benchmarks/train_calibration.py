@@ -1,0 +1,174 @@
+"""Remake ``agents/parsing/calibration.npz``: how likely the words that an encoder points at are the answer.
+
+    python benchmarks/train_calibration.py            # prints what it is worth, writes nothing
+    python benchmarks/train_calibration.py --write    # some six minutes of two cores
+
+A regression over what is known of those words (``agents/pointed.py``), learnt from questions to pages that the
+encoders did not learn from: three places asked in other words (``page_lookups_more.jsonl``), every second folder of
+``reading_comprehension_more.jsonl`` and ``reading_entries_more.jsonl``, and tasks of several steps over five places
+(``stepped_pages.jsonl``), to which hardly any words are the answer. Measured on the other folders and places, and
+on ``page_lookups_unseen.jsonl``.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from rich.progress import track
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from pointwork.agents import pointed, quoting
+from pointwork.agents.readings.linear import Linear, store
+from pointwork.tools import ToolContext, passages
+from pointwork.training.recipes.pages import bare
+
+ROOT = Path(__file__).parents[1]
+OUT, RECIPES = ROOT / "agents/parsing/calibration.npz", ROOT / "training/recipes"
+LONG = 3  # words that an answer may have beside the right one
+TOGETHER = 10  # single pages that are asked at once
+EVERY = {"reading_comprehension_more": 2}  # of so many questions one
+
+
+@dataclass(frozen=True)
+class Place:
+    """Files by name, and what is asked of them with its answers; none: they do not say it."""
+
+    sort: str
+    learnt: bool
+    files: Mapping[str, str]
+    asked: Sequence[tuple[str, str | None]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Words that were pointed at: what is known of them, and whether they are the answer."""
+
+    sort: str
+    learnt: bool
+    answered: bool
+    right: bool
+    features: Mapping[str, float]
+
+
+def places() -> list[Place]:
+    """All that is asked."""
+    found: list[Place] = []
+    for name in ("page_lookups_more", "page_lookups_unseen"):
+        for _, pages in groupby(_rows(name), key=lambda row: row["place"]):
+            found.append(_place(name, name == "page_lookups_more", [(page["name"], page) for page in pages]))
+    for name in ("reading_comprehension_more", "reading_entries_more"):
+        rows = _rows(name)
+        for number, start in enumerate(range(0, len(rows), TOGETHER)):
+            pages = [(f"note{at}.md", page) for at, page in enumerate(rows[start : start + TOGETHER])]
+            found.append(_place(name, number % 2 == 1, pages))
+    for number, row in enumerate(_rows("stepped_pages")):
+        asked = [(one["task"], str(one["answer"])) for one in row["tasks"]]
+        found.append(Place("stepped_pages", number % 2 == 0, row["files"], asked))
+    return found
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECIPES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def _place(sort: str, learnt: bool, pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Place:
+    asked = [(pair["q"], pair["a"]) for _, page in pages for pair in page["qa"]]
+    return Place(sort, learnt, {name: page["text"] for name, page in pages}, asked[:: EVERY.get(sort, 1)])
+
+
+def seen(place: Place) -> list[Example]:
+    """What is pointed at in a place, as agents ask it."""
+    found: list[Example] = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        for name, text in place.files.items():
+            (root / name).write_text(text, encoding="utf-8")
+        for question, answer in place.asked:
+            noted: list[pointed.Seen | None] = []
+
+            def see(*given: Any, noted: list[pointed.Seen | None] = noted) -> tuple[None, float]:
+                words, unsaid = pointed.see(*given)
+                noted.append(words)
+                return None, unsaid
+
+            with patch.object(pointed, "read", see):
+                asyncio.run(_asked(question, root))
+            for words in noted:
+                if words is not None:
+                    right = answer is not None and holds(words.text, answer)
+                    found.append(Example(place.sort, place.learnt, answer is not None, right, words.features))
+    return found
+
+
+async def _asked(question: str, root: Path) -> None:
+    context = ToolContext(root=root)
+    sentences = await quoting.sentences_about(question, context)
+    if sentences:
+        nowhere = await quoting.absent(question, context)
+        quoting.quoted(question, sentences, partial(passages.idf, root), nowhere)
+
+
+def holds(text: str, answer: str) -> bool:
+    """Whether words are the answer, part of it, or hold it and a little more."""
+    short, long = (f" {one} " for one in sorted((bare(text), bare(answer)), key=len))
+    return bool(short.strip()) and short in long and len(long.split()) <= len(short.split()) + LONG
+
+
+def fitted(examples: Sequence[Example]) -> Linear:
+    """The regression."""
+    names = sorted({name for one in examples for name in one.features})
+    matrix = np.array([[one.features.get(name, 0.0) for name in names] for one in examples])
+    scaler = StandardScaler().fit(matrix)
+    model = LogisticRegression(max_iter=1000).fit(scaler.transform(matrix), [one.right for one in examples])
+    weights = model.coef_[0] / scaler.scale_
+    bias = model.intercept_[0] - float(weights @ scaler.mean_)
+    return Linear({name: row for row, name in enumerate(names)}, weights[:, None], np.array([bias]))
+
+
+def told(examples: Sequence[Example], weights: Linear) -> None:
+    """What is said from some probabilities on, beside the encoder's own."""
+    for sort in sorted({one.sort for one in examples}):
+        some = [one for one in examples if one.sort == sort]
+        right, answered = (np.array([getattr(one, what) for one in some]) for what in ("right", "answered"))
+        own = np.array([one.features["pointed"] for one in some])
+        weighed = np.array([weights.logits(one.features)[0] for one in some])
+        print(f"{sort}: {len(some)} pointed at, {right.sum()} right")
+        for what, logits in (("the encoder's own", own), ("weighed", weighed)):
+            for least in (0.35, 0.5, 0.7):
+                said = logits >= np.log(least / (1 - least))
+                wrong, made_up = said & ~right & answered, said & ~answered
+                print(f"  {what}, from {least}: {(said & right).sum()} right", end=", ")
+                print(f"{wrong.sum()} wrong, {made_up.sum()} without an answer")
+
+
+def main() -> None:
+    """Learn, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="into the package")
+    given = parser.parse_args()
+    every = places()
+    random.Random(0).shuffle(every)
+    with ProcessPoolExecutor() as pool:
+        examples = [one for some in track(pool.map(seen, every), "asking", len(every)) for one in some]
+    weights = fitted([one for one in examples if one.learnt])
+    print({name: round(float(weights.weights[row, 0]), 2) for name, row in weights.rows.items()})
+    told([one for one in examples if not one.learnt], weights)
+    if given.write:
+        store(OUT, {"right": weights})
+        print(f"{OUT}: {OUT.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
