@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from pointwork.agents.learned import Learned
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, TRUTH, Amount, amounts_of
 from pointwork.agents.parsing.calculating import Calculation, Step, calculations
+from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.operations import COPY, OPERATIONS, applied, kind_of
 from pointwork.agents.parsing.showing import SHOWN, show
 from pointwork.agents.plan import Found, Subtask
@@ -452,3 +454,20 @@ def test_it_may_be_switched_off(tmp_path: Path, store: Store, readings: str) -> 
     assert (result.plan.author == "calculation") is (
         readings == "always"
     )  # a scripted model is none of the small ones
+
+
+def test_what_needs_no_files_is_read_by_who_learnt_only_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    shipped = calculating.shipped
+
+    def noted(*, alone: bool = False) -> Encoder:
+        asked.append(alone)
+        return shipped(alone=alone)
+
+    monkeypatch.setattr(calculating, "shipped", noted)
+    calculations("How many are 3 boxes of 12?", [])
+    calculations("How many are in the boxes?", ["stock: boxes 3; of 12"])
+
+    assert asked == [True, False]
+    assert shipped(alone=True).weights["pair.weight"].shape == shipped().weights["pair.weight"].shape
+    assert not np.array_equal(shipped(alone=True).weights["pair.weight"], shipped().weights["pair.weight"])
