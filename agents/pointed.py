@@ -23,8 +23,8 @@ from pointwork.agents.readings.sentences import Sentence, stems_of
 from pointwork.agents.readings.wanting import Wanted
 
 FORMED, ALIKE = 5, 3
-"""Of so many likeliest words the first that have the form that is asked for are taken; among so many pieces of the
-learned choice they may be."""
+"""So many likeliest words are weighed, if they have the form that is asked for; among so many pieces of the learned
+choice they may be."""
 
 _SURELY = 1e-4
 
@@ -65,27 +65,29 @@ def read(
     Returns:
         No words: they have not the form that is asked for.
     """
-    seen, unsaid = see(question, want, found, extract, nowhere)
-    if seen is None:
+    some, unsaid = see(question, want, found, extract, nowhere)
+    weighed = [(float(shipped().logits(seen.features)[0]), seen) for seen in some]
+    if not weighed:
         return None, unsaid
-    sure = 1 / (1 + math.exp(-float(shipped().logits(seen.features)[0])))
-    return spans.Span(seen.text, sure, seen.sentence), unsaid
+    logit, best = max(weighed, key=lambda pair: pair[0])
+    return spans.Span(best.text, 1 / (1 + math.exp(-logit)), best.sentence), unsaid
 
 
 def see(
     question: str, want: Wanted, found: Sequence[Sentence], extract: Extract, nowhere: float
-) -> tuple[Seen | None, float]:
-    """The same with what tells how likely they are right."""
+) -> tuple[list[Seen], float]:
+    """The likeliest words with what tells how likely they are right, and how likely it is that none are."""
     texts = [sentence.headed for sentence in found[:READ]]
     likely, unsaid = pointing.shipped().of(question, texts, FORMED)
-    for number, one in enumerate(likely):
-        text = spans.clean(re.sub(r"[*_`]", "", texts[one.sentence][one.start : one.end]))
-        if text and _formed(question, want, text, texts[one.sentence], found[one.sentence]):
-            others = sum(other.sure for other in likely[:number])
-            second = likely[number + 1].sure if number + 1 < len(likely) else 0.0
-            features = _features(question, one, found, unsaid, others, second) | _beside(text, extract, nowhere)
-            return Seen(text, found[one.sentence], features), unsaid
-    return None, unsaid
+    asked, made = _of_question(question, nowhere), list[Seen]()
+    for one in likely:
+        sentence, told = found[one.sentence], texts[one.sentence]
+        text = spans.clean(re.sub(r"[*_`]", "", told[one.start : one.end]))
+        if text and _formed(question, want, text, told, sentence):
+            rival = max((other.sure for other in likely if other != one), default=0.0)
+            features = asked | _of_words(one, rival, unsaid, found) | _beside(text, extract)
+            made.append(Seen(text, sentence, features))
+    return made, unsaid
 
 
 def _formed(question: str, want: Wanted, text: str, told: str, sentence: Sentence) -> bool:
@@ -102,30 +104,29 @@ def _only_its_item(text: str, want: Wanted, sentence: Sentence) -> bool:
     return bool(colon) and text in item and bool(want.noun & stems_of(rest))
 
 
-def _features(
-    question: str, one: Pointed, found: Sequence[Sentence], unsaid: float, others: float, second: float
-) -> dict[str, float]:
-    """Of what the encoder says, and of its sentence."""
+def _of_question(question: str, nowhere: float) -> dict[str, float]:
     words = [word for word in Question(question).words if word.content]
+    numbers = re.findall(r"\d+(?:[.,:]\d+)*", question)
+    return {"absent": nowhere, "long": math.log1p(len(words)), "numbers": float(len(numbers))}
+
+
+def _of_words(one: Pointed, rival: float, unsaid: float, found: Sequence[Sentence]) -> dict[str, float]:
+    """What the encoder says of words, and what is known of their sentence."""
     return {
         "pointed": _logit(one.sure),
+        "rival": _logit(rival),
         "unsaid": _logit(unsaid),
-        "second": _logit(second),
-        "others": others,
         "fits": found[one.sentence].score,
         "best": found[0].score,
         "first": float(one.sentence == 0),
-        "long": math.log1p(len(words)),
-        "numbers": float(len(re.findall(r"\d+(?:[.,:]\d+)*", question))),
         "code": float(bool(found[one.sentence].section)),
     }
 
 
-def _beside(text: str, extract: Extract, nowhere: float) -> dict[str, float]:
-    """Of what the learned choice says to it."""
+def _beside(text: str, extract: Extract) -> dict[str, float]:
+    """What the learned choice says to words."""
     agreed = _among(text, extract.pieces[:ALIKE])
     return {
-        "absent": nowhere,
         "agreed": float(agreed),
         "said": _logit(extract.said),
         "known": _logit(extract.sure) if _among(text, extract.pieces[:1]) else 0.0,

@@ -53,13 +53,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Example:
-    """Words that were pointed at: what is known of them, and whether they are the answer."""
+    """Words that were pointed at: whether they are the answer, and what is known of them."""
+
+    right: bool
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """The words that were pointed at to a question."""
 
     sort: str
     learnt: bool
     answered: bool
-    right: bool
-    features: Mapping[str, float]
+    words: Sequence[Example]
 
 
 def places() -> list[Place]:
@@ -88,27 +95,25 @@ def _place(sort: str, learnt: bool, pages: Sequence[tuple[str, Mapping[str, Any]
     return Place(sort, learnt, {name: page["text"] for name, page in pages}, asked[:: EVERY.get(sort, 1)])
 
 
-def seen(place: Place) -> list[Example]:
+def seen(place: Place) -> list[Pointed]:
     """What is pointed at in a place, as agents ask it."""
-    found: list[Example] = []
+    found: list[Pointed] = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         for name, text in place.files.items():
             (root / name).write_text(text, encoding="utf-8")
         for question, answer in place.asked:
-            noted: list[pointed.Seen | None] = []
+            noted: list[pointed.Seen] = []
 
-            def see(*given: Any, noted: list[pointed.Seen | None] = noted) -> tuple[None, float]:
+            def see(*given: Any, noted: list[pointed.Seen] = noted) -> tuple[None, float]:
                 words, unsaid = pointed.see(*given)
-                noted.append(words)
+                noted += words
                 return None, unsaid
 
             with patch.object(pointed, "read", see):
                 asyncio.run(_asked(question, root))
-            for words in noted:
-                if words is not None:
-                    right = answer is not None and holds(words.text, answer)
-                    found.append(Example(place.sort, place.learnt, answer is not None, right, words.features))
+            words = [Example(answer is not None and holds(one.text, answer), one.features) for one in noted]
+            found += [Pointed(place.sort, place.learnt, answer is not None, words)] if words else []
     return found
 
 
@@ -126,8 +131,9 @@ def holds(text: str, answer: str) -> bool:
     return bool(short.strip()) and short in long and len(long.split()) <= len(short.split()) + LONG
 
 
-def fitted(examples: Sequence[Example]) -> Linear:
+def fitted(every: Sequence[Pointed]) -> Linear:
     """The regression."""
+    examples = [words for one in every for words in one.words]
     names = sorted({name for one in examples for name in one.features})
     matrix = np.array([[one.features.get(name, 0.0) for name in names] for one in examples])
     scaler = StandardScaler().fit(matrix)
@@ -137,20 +143,30 @@ def fitted(examples: Sequence[Example]) -> Linear:
     return Linear({name: row for row, name in enumerate(names)}, weights[:, None], np.array([bias]))
 
 
-def told(examples: Sequence[Example], weights: Linear) -> None:
+def told(every: Sequence[Pointed], weights: Linear) -> None:
     """What is said from some probabilities on, beside the encoder's own."""
-    for sort in sorted({one.sort for one in examples}):
-        some = [one for one in examples if one.sort == sort]
-        right, answered = (np.array([getattr(one, what) for one in some]) for what in ("right", "answered"))
-        own = np.array([one.features["pointed"] for one in some])
-        weighed = np.array([weights.logits(one.features)[0] for one in some])
-        print(f"{sort}: {len(some)} pointed at, {right.sum()} right")
-        for what, logits in (("the encoder's own", own), ("weighed", weighed)):
+    for sort in sorted({one.sort for one in every}):
+        some = [one for one in every if one.sort == sort]
+        answered = np.array([one.answered for one in some])
+        print(f"{sort}: {len(some)} pointed at, {answered.sum()} of them have an answer")
+        for what in ("the encoder's own", "weighed"):
+            best = [_best(one, weights if what == "weighed" else None) for one in some]
+            logits, right = np.array([logit for logit, _ in best]), np.array([right for _, right in best])
             for least in (0.35, 0.5, 0.7):
                 said = logits >= np.log(least / (1 - least))
                 wrong, made_up = said & ~right & answered, said & ~answered
                 print(f"  {what}, from {least}: {(said & right).sum()} right", end=", ")
                 print(f"{wrong.sum()} wrong, {made_up.sum()} without an answer")
+
+
+def _best(one: Pointed, weights: Linear | None) -> tuple[float, bool]:
+    """How likely the likeliest words are, and whether they are right; no weights: as the encoder has it."""
+
+    def logit(words: Example) -> float:
+        return float(weights.logits(words.features)[0]) if weights else words.features["pointed"]
+
+    best = max(one.words, key=logit)
+    return logit(best), best.right
 
 
 def main() -> None:
@@ -161,10 +177,10 @@ def main() -> None:
     every = places()
     random.Random(0).shuffle(every)
     with ProcessPoolExecutor() as pool:
-        examples = [one for some in track(pool.map(seen, every), "asking", len(every)) for one in some]
-    weights = fitted([one for one in examples if one.learnt])
+        found = [one for some in track(pool.map(seen, every), "asking", len(every)) for one in some]
+    weights = fitted([one for one in found if one.learnt])
     print({name: round(float(weights.weights[row, 0]), 2) for name, row in weights.rows.items()})
-    told([one for one in examples if not one.learnt], weights)
+    told([one for one in found if not one.learnt], weights)
     if given.write:
         store(OUT, {"right": weights})
         print(f"{OUT}: {OUT.stat().st_size} bytes")
