@@ -34,10 +34,10 @@ PASSAGES, CHOICES = 3, 5
 # said about scores elsewhere stays as it is (docs/readings.md, "Which sentence").
 COMPARED, NEARNESS, WORDS, FAR = 36, 1.25, 0.5, 0.035
 
-# How likely words that are pointed at have to be the answer, and for somebody to read the page whether they are;
-# how likely it is that nothing is said for the learned choice to be silent too, unless it is KNOWN or asked by a
-# number, which no encoder tells from another (docs/readings.md, "Which words").
-POINTED, LIKELY, SILENT, KNOWN = 0.5, 0.35, 0.7, 0.75
+# How likely words that are pointed at have to be the answer; for somebody to read the page whether they are; and
+# where no sentence fits well. How likely it is that nothing is said for the learned choice to be silent too, unless
+# it is KNOWN or asked by a number, which no encoder tells from another (docs/readings.md, "Which words").
+POINTED, LIKELY, SURELY, SILENT, KNOWN = 0.5, 0.35, 0.7, 0.7, 0.75
 
 # Passages that a trained reader is given, one after the other.
 READ_WHOLE = 2
@@ -184,7 +184,7 @@ def quoted(
     pieces = [piece for piece in extract.pieces if not strict or piece.text in formed] or pieces
     meant = of_its_part(question, pieces) if strict else None
     read, unsaid = (None, 0.0) if meant is not None else pointed.read(question, want, found, extract, nowhere)
-    if read is not None and read.score >= LIKELY:
+    if read is not None and read.score >= (LIKELY if found[0].score >= FITTING else SURELY):
         said = with_its_day(question, read.text, read.sentence.text)
         return Quoted(said, [read, *pieces], True, read.score >= POINTED, read.score)
     pieces = [meant, *(piece for piece in pieces if piece != meant)] if meant is not None else pieces

@@ -15,6 +15,7 @@ from pointwork.agents.readings.extracting import Extract
 from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
 from pointwork.agents.readings.wanting import wanted
+from pointwork.agents.spec import FITTING
 from pointwork.tools.passages import Passage
 
 NOTES = [
@@ -226,12 +227,26 @@ def test_words_are_likelier_where_more_speaks_for_them(monkeypatch: pytest.Monke
 
 
 def test_who_reads_the_page_decides_what_is_not_likely_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=1.5)
-    for score, firm in ((quoting.POINTED, True), (quoting.POINTED - 0.01, False)):
+    for score, firm, fits in (
+        (quoting.POINTED, True, FITTING),
+        (quoting.POINTED - 0.01, False, FITTING),
+        (quoting.SURELY, True, FITTING - 0.01),
+    ):
+        one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=fits)
 
-        def read(*_: object, score: float = score) -> tuple[Span, float]:
+        def read(*_: object, score: float = score, one: Sentence = one) -> tuple[Span, float]:
             return Span("Anna", score, one), 0.0
 
         monkeypatch.setattr(pointed, "read", read)
         said = quoting.quoted(COLOUR, [one], lambda _: 1.0)
         assert (said.answer, said.firm, said.sure) == ("Anna", firm, score)
+
+
+def test_where_no_sentence_fits_words_have_to_be_surer(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=FITTING - 0.01)
+
+    def read(*_: object) -> tuple[Span, float]:
+        return Span("Anna", quoting.SURELY - 0.01, one), 0.0
+
+    monkeypatch.setattr(pointed, "read", read)
+    assert quoting.quoted(COLOUR, [one], lambda _: 1.0).answer == ""

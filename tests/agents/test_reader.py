@@ -139,7 +139,11 @@ def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
         ("How did the stones get here?", True),  # it has an answer, and is not sure of it
     ],
 )
-def test_what_is_read_whole(question: str, read: bool, tmp_path: Path) -> None:
+def test_what_is_read_whole(question: str, read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsure(*_: object) -> tuple[None, float]:
+        return None, 0.5
+
+    monkeypatch.setattr("pointwork.agents.pointed.read", unsure)  # else no page is read where words are sure enough
     (tmp_path / "mill.md").write_text(
         "Ada Moor bought the mill in 1931. The mill is open on Monday. One wheel turns.\n"
         "The stones came from Brittany by ship and weigh four tonnes together.\n"
@@ -173,8 +177,11 @@ def test_the_reader_of_the_package_reads_for_a_team(room: Path, store: Store) ->
     assert {row["model_version"] for row in told} == {shipped.version}
 
 
-def test_no_page_is_read_twice_for_the_same_question(room: Path, store: Store) -> None:
+def test_no_page_is_read_twice_for_the_same_question(
+    room: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Several arms try in vain."""
+    monkeypatch.setattr("pointwork.agents.quoting.READS", 0.2)  # the page hardly speaks of it
     weights.ensure()
     with Team(builtin_agents(), Settings(), store=store, root=room) as team:
         team.run("Who painted the gate of the reading room?")
