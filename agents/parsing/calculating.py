@@ -113,11 +113,19 @@ def calculations(
     Args:
         task, lines: dates, times and numbers in one form (``facts.figures``).
         yes_no: only comparisons, or none of them; None: all.
-        network: default: the one that comes with the package, for tasks with lines or for those without.
+        network: default: those that come with the package; without lines, who learnt only what needs none says what
+            is calculated, and the other, who knows tasks that need some, how likely anything is.
         looks: in how many orders they are read.
     """
-    reader = _Reader(task, lines, yes_no, network or shipped(alone=not lines))
-    return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
+
+    def read(by: Encoder) -> Reading:
+        reader = _Reader(task, lines, yes_no, by)
+        return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
+
+    reading = read(network or shipped())
+    if lines or network is not None:
+        return reading
+    return replace(reading, calculations=read(shipped(alone=True)).calculations)
 
 
 def _orders(lines: Sequence[int], looks: int) -> Iterator[list[int]]:
@@ -362,7 +370,7 @@ def shipped(*, alone: bool = False) -> Encoder:
     """One that comes with the package, read at its first use.
 
     Args:
-        alone: what learnt only tasks that need no files, of which it knows more.
+        alone: what learnt only tasks that need no files; of those it knows more, of all others nothing.
     """
     with _lock:
         return _shipped("alone.npz" if alone else "calculations.npz")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +22,6 @@ from pointwork.agents.learned import Learned
 from pointwork.agents.parsing import calculating
 from pointwork.agents.parsing.amounts import DATE, NUMBER, TIME, TRUTH, Amount, amounts_of
 from pointwork.agents.parsing.calculating import Calculation, Step, calculations
-from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.operations import COPY, OPERATIONS, applied, kind_of
 from pointwork.agents.parsing.showing import SHOWN, show
 from pointwork.agents.plan import Found, Subtask
@@ -456,18 +454,33 @@ def test_it_may_be_switched_off(tmp_path: Path, store: Store, readings: str) -> 
     )  # a scripted model is none of the small ones
 
 
-def test_what_needs_no_files_is_read_by_who_learnt_only_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    shipped = calculating.shipped
+def test_what_needs_no_files_is_calculated_by_who_learnt_only_that() -> None:
+    """But whether anything is calculated says who knows tasks that need files too."""
+    task = "How many pencils are 3 boxes of 12?"
+    alone, both = (calculations(task, [], network=calculating.shipped(alone=so)) for so in (True, False))
+    read = calculations(task, [])
 
-    def noted(*, alone: bool = False) -> Encoder:
-        asked.append(alone)
-        return shipped(alone=alone)
+    assert read.calculations == alone.calculations != both.calculations
+    assert read.answered == both.answered != alone.answered
 
-    monkeypatch.setattr(calculating, "shipped", noted)
-    calculations("How many are 3 boxes of 12?", [])
-    calculations("How many are in the boxes?", ["stock: boxes 3; of 12"])
 
-    assert asked == [True, False]
-    assert shipped(alone=True).weights["pair.weight"].shape == shipped().weights["pair.weight"].shape
-    assert not np.array_equal(shipped(alone=True).weights["pair.weight"], shipped().weights["pair.weight"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        "If the Galeb's engine runs for 2 hours, how much fuel is gone?",
+        "How much were we short at the end of 2023?",
+    ],
+)
+def test_what_files_are_needed_for_is_not_calculated_without(task: str) -> None:
+    """Who learnt only what needs no files finds something to multiply."""
+    alone, read = calculations(task, [], network=calculating.shipped(alone=True)), calculations(task, [])
+
+    assert alone.answered * alone.calculations[0].chance >= DOUBTED
+    assert read.answered * read.calculations[0].chance < LEAST
+
+
+def test_lines_are_read_by_who_learnt_lines() -> None:
+    lines = ["stock: boxes 3; of 12"]
+    read = calculations("How many are in the boxes?", lines)
+
+    assert read == calculations("How many are in the boxes?", lines, network=calculating.shipped())
