@@ -82,12 +82,22 @@ def see(
     asked, made = _of_question(question, nowhere), list[Seen]()
     for one in likely:
         sentence, told = found[one.sentence], texts[one.sentence]
-        text = spans.clean(re.sub(r"[*_`]", "", told[one.start : one.end]))
+        text = _whole(spans.clean(re.sub(r"[*_`]", "", told[one.start : one.end])), sentence)
         if text and _formed(question, want, text, told, sentence):
             rival = max((other.sure for other in likely if other != one), default=0.0)
             features = asked | _of_words(one, rival, unsaid, found) | _beside(text, extract)
             made.append(Seen(text, sentence, features))
     return made, unsaid
+
+
+_NAME = re.compile(r"(?:[^\W\d_a-z][\w'’-]*\s?){2,4}")
+
+
+def _whole(text: str, sentence: Sentence) -> str:
+    """Of a part of the name of an entry the name: "Sorrel" of "Lower Sorrel: Agnes Birtwhistle."."""
+    item, colon, _ = sentence.text.partition(":")
+    named = bool(colon) and _NAME.fullmatch(item) and item in re.sub(r"[*_`]", "", sentence.passage.text)
+    return item if named and text in (" ".join(item.split()[1:]), " ".join(item.split()[:-1])) else text
 
 
 def _formed(question: str, want: Wanted, text: str, told: str, sentence: Sentence) -> bool:

@@ -250,3 +250,23 @@ def test_where_no_sentence_fits_words_have_to_be_surer(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(pointed, "read", read)
     assert quoting.quoted(COLOUR, [one], lambda _: 1.0).answer == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("Lower Sorrel: Agnes keeps a goose.", "Sorrel", "Lower Sorrel"),
+        ("Lower Sorrel: Agnes keeps a goose.", "Lower", "Lower Sorrel"),
+        ("Lower Sorrel: Agnes keeps a goose.", "Agnes", "Agnes"),
+        ("Lower sorrel: Agnes keeps a goose.", "Lower", "Lower"),  # no name
+        ("Lower Sorrel keeps a goose.", "Sorrel", "Sorrel"),  # no entry
+    ],
+)
+def test_of_a_part_of_an_entry_s_name_the_name_is_said(
+    text: str, words: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _read(monkeypatch, "Which customer has a goose?", [(words, 0.9)], text)[0] == said
+    row = Sentence(
+        "Name Sorrel: animal goose.", "file:a.md:1", Passage("a.md", 1, 1, "| Name | animal |\n| Sorrel | goose |")
+    )
+    assert pointed._whole("Sorrel", row) == "Sorrel"  # pyright: ignore[reportPrivateUsage]
