@@ -225,14 +225,18 @@ def _listed(question: str, want: Wanted, found: Sequence[sentences.Sentence]) ->
 
 
 _DENIES = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|closed)\b|n['’]t\b",
+    r"\b(?:no|not|never|nobody|nothing|none|neither|nor|nowhere|except|without|forbidden|prohibited|banned|closed|shut)\b|n['’]t\b",
     re.IGNORECASE,
 )
+
+
+_ALIKE = (frozenset(["closed", "shut"]), frozenset(["forbidden", "prohibited", "banned"]))
 
 
 def _denies(question: str, text: str) -> bool:
     """Whether a text denies what is asked; "closed" denies nothing where somebody asks whether it is closed."""
     asked = {match[0].lower() for match in _DENIES.finditer(question)} - {"n't", "n’t"}
+    asked |= {word for same in _ALIKE if same & asked for word in same}
     return any(match[0].lower() not in asked for match in _DENIES.finditer(text))
 
 

@@ -287,7 +287,10 @@ def test_what_hardly_speaks_of_the_question_answers_no_yes_or_no() -> None:
     [
         ("Do I ride for nothing on my birthday?", "On a birthday everybody rides for nothing.", "yes"),
         ("Is the shop closed on Mondays?", "The shop is closed on Mondays.", "yes"),
+        ("Is the shop shut on Mondays?", "The shop is closed on Mondays.", "yes"),
+        ("Is fishing banned at the shop?", "At the shop fishing is forbidden.", "yes"),
         ("Is the shop open on Mondays?", "The shop is closed on Mondays.", "no"),
+        ("Is the shop open on Mondays?", "The shop is shut on Mondays.", "no"),
         ("Can't dogs ride for nothing?", "Dogs can't ride for nothing.", "no"),
     ],
 )
