@@ -26,7 +26,7 @@ FORMED, ALIKE = 5, 3
 """So many likeliest words are weighed, if they have the form that is asked for; among so many pieces of the learned
 choice they may be."""
 
-_SURELY = 1e-4
+_EDGE = 1e-4  # so near to 0 and 1 probabilities are told apart
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _beside(text: str, extract: Extract) -> dict[str, float]:
 
 
 def _logit(sure: float) -> float:
-    return math.log((sure + _SURELY) / (1 - sure + _SURELY))
+    return math.log((sure + _EDGE) / (1 - sure + _EDGE))
 
 
 def _among(text: str, pieces: Sequence[spans.Span]) -> bool:

@@ -230,13 +230,13 @@ _DENIES = re.compile(
 )
 
 
-_ALIKE = (frozenset(["closed", "shut"]), frozenset(["forbidden", "prohibited", "banned"]))
+_SAME = (frozenset(["closed", "shut"]), frozenset(["forbidden", "prohibited", "banned"]))
 
 
 def _denies(question: str, text: str) -> bool:
     """Whether a text denies what is asked; "closed" denies nothing where somebody asks whether it is closed."""
     asked = {match[0].lower() for match in _DENIES.finditer(question)} - {"n't", "n’t"}
-    asked |= {word for same in _ALIKE if same & asked for word in same}
+    asked |= {word for same in _SAME if same & asked for word in same}
     return any(match[0].lower() not in asked for match in _DENIES.finditer(text))
 
 

@@ -1,7 +1,7 @@
 """Remake ``agents/parsing/calibration.npz``: how likely the words that an encoder points at are the answer.
 
     python benchmarks/train_calibration.py            # prints what it is worth, writes nothing
-    python benchmarks/train_calibration.py --write    # some six minutes of two cores
+    python benchmarks/train_calibration.py --write    # three minutes of two cores
 
 A regression over what is known of those words (``agents/pointed.py``), learnt from questions to pages that the
 encoders did not learn from: three places asked in other words (``page_lookups_more.jsonl``), every second folder of
@@ -12,7 +12,6 @@ on ``page_lookups_unseen.jsonl``.
 
 import argparse
 import asyncio
-import json
 import random
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,9 +24,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from parser_training.nearer import rows_of
 from rich.progress import track
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from train_extraction import label
 
 from pointwork.agents import pointed, quoting
 from pointwork.agents.readings.linear import Linear, store
@@ -35,8 +36,7 @@ from pointwork.tools import ToolContext, passages
 from pointwork.training.recipes.pages import bare
 
 ROOT = Path(__file__).parents[1]
-OUT, RECIPES = ROOT / "agents/parsing/calibration.npz", ROOT / "training/recipes"
-LONG = 3  # words that an answer may have beside the right one
+OUT = ROOT / "agents/parsing/calibration.npz"
 TOGETHER = 10  # single pages that are asked at once
 EVERY = {"reading_comprehension_more": 2}  # of so many questions one
 
@@ -73,21 +73,17 @@ def places() -> list[Place]:
     """All that is asked."""
     found: list[Place] = []
     for name in ("page_lookups_more", "page_lookups_unseen"):
-        for _, pages in groupby(_rows(name), key=lambda row: row["place"]):
+        for _, pages in groupby(rows_of(name), key=lambda row: row["place"]):
             found.append(_place(name, name == "page_lookups_more", [(page["name"], page) for page in pages]))
     for name in ("reading_comprehension_more", "reading_entries_more"):
-        rows = _rows(name)
+        rows = rows_of(name)
         for number, start in enumerate(range(0, len(rows), TOGETHER)):
             pages = [(f"note{at}.md", page) for at, page in enumerate(rows[start : start + TOGETHER])]
             found.append(_place(name, number % 2 == 1, pages))
-    for number, row in enumerate(_rows("stepped_pages")):
+    for number, row in enumerate(rows_of("stepped_pages")):
         asked = [(one["task"], str(one["answer"])) for one in row["tasks"]]
         found.append(Place("stepped_pages", number % 2 == 0, row["files"], asked))
     return found
-
-
-def _rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (RECIPES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def _place(sort: str, learnt: bool, pages: Sequence[tuple[str, Mapping[str, Any]]]) -> Place:
@@ -127,8 +123,7 @@ async def _asked(question: str, root: Path) -> None:
 
 def holds(text: str, answer: str) -> bool:
     """Whether words are the answer, part of it, or hold it and a little more."""
-    short, long = (f" {one} " for one in sorted((bare(text), bare(answer)), key=len))
-    return bool(short.strip()) and short in long and len(long.split()) <= len(short.split()) + LONG
+    return bool(bare(text)) and bool(label(text, answer) or label(answer, text))
 
 
 def fitted(every: Sequence[Pointed]) -> Linear:

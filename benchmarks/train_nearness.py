@@ -1,6 +1,7 @@
 """Remake ``agents/parsing/nearness.npz``: how near sentences are to a question.
 
     python benchmarks/train_nearness.py --write          # 25 minutes of a core, into the package
+    python benchmarks/train_nearness.py --begin shipped --minutes 30 --write   # and on from there, as it was made
     python benchmarks/train_nearness.py --measure        # what ships, on pages that nothing was learnt from
 
 Begins with all-MiniLM-L6-v2 (extra ``embed``) and learns which sentence of some pages answers a question, from

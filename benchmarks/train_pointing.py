@@ -1,6 +1,7 @@
 """Remake ``agents/parsing/pointing.npz``: which words of some sentences answer a question, or that none do.
 
     python benchmarks/train_pointing.py --write          # 30 minutes of a core, into the package
+    python benchmarks/train_pointing.py --begin shipped --minutes 48 --write   # and on from there, as it was made
     python benchmarks/train_pointing.py --measure        # what ships, on pages that nothing was learnt from
 
 Begins as the encoder of ``nearness`` and learns from our own pages (``reading_comprehension.jsonl``,

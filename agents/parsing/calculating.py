@@ -117,15 +117,10 @@ def calculations(
             is calculated, and the other, who knows tasks that need some, how likely anything is.
         looks: in how many orders they are read.
     """
-
-    def read(by: Encoder) -> Reading:
-        reader = _Reader(task, lines, yes_no, by)
-        return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
-
-    reading = read(network or shipped())
-    if lines or network is not None:
-        return reading
-    return replace(reading, calculations=read(shipped(alone=True)).calculations)
+    alone = network is None and not lines
+    judge = shipped() if alone else None
+    reader = _Reader(task, lines, yes_no, network or shipped(alone=alone), judge)
+    return mean_of([reader.read(order) for order in _orders(reader.needed(), looks)])
 
 
 def _orders(lines: Sequence[int], looks: int) -> Iterator[list[int]]:
@@ -142,6 +137,7 @@ class _Reader:
     lines: Sequence[str]
     yes_no: bool | None
     network: Encoder
+    judge: Encoder | None = None  # who says how likely anything is calculated, if another
 
     def read(self, order: Sequence[int]) -> Reading:
         """What is read of these lines in this order."""
@@ -149,7 +145,8 @@ class _Reader:
         if search is None:
             return Reading(0.0, ())
         found = tuple(_in_place(one, order) for one in search.found(self.yes_no))
-        return Reading(search.answered, found)
+        judged = search if self.judge is None else _Search(search.shown, self.judge)
+        return Reading(judged.answered, found)
 
     def _search(self, order: Sequence[int]) -> "_Search | None":
         shown = show(self.task, [self.lines[line] for line in order], self.network.pieces)
@@ -229,7 +226,7 @@ def mean_of(read: Sequence[Reading]) -> Reading:
 
 class _Search:
     def __init__(self, shown: Shown, network: Encoder) -> None:
-        self._weights = network.weights
+        self.shown, self._weights = shown, network.weights
         seen = network.see(shown.pieces, shown.marks)
         self.answered = float(1 / (1 + np.exp(-self._linear(seen[0], "answer")[0])))
         pooled = np.stack([seen[a:b].mean(0) for a, b in shown.places])

@@ -1,6 +1,9 @@
 """Which words of sentences answer a question, or that none do, by an encoder that reads both together."""
 
+import asyncio
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from pointwork.agents.readings.sentences import Sentence
 from pointwork.agents.readings.spans import Span
 from pointwork.agents.readings.wanting import wanted
 from pointwork.agents.spec import FITTING
+from pointwork.tools import ToolContext
 from pointwork.tools.passages import Passage
 
 NOTES = [
@@ -270,3 +274,44 @@ def test_of_a_part_of_an_entry_s_name_the_name_is_said(
         "Name Sorrel: animal goose.", "file:a.md:1", Passage("a.md", 1, 1, "| Name | animal |\n| Sorrel | goose |")
     )
     assert pointed._whole("Sorrel", row) == "Sorrel"  # pyright: ignore[reportPrivateUsage]
+
+
+def test_who_plans_and_who_answers_ask_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else how well files fit would say nothing of their answer, and it would be read twice."""
+    (tmp_path / "a.md").write_text(f"# The shed\n\n{DOOR}\n")
+    question, context = "Who painted the door of the brewery?", ToolContext(root=tmp_path)
+    asked: list[tuple[str, float]] = []
+    quoted = quoting.quoted
+
+    def noted(text: str, found: list[Sentence], idf: Any, nowhere: float = 0.0) -> quoting.Quoted:
+        asked.append((text, nowhere))
+        return quoted(text, found, idf, nowhere)
+
+    monkeypatch.setattr(quoting, "quoted", noted)
+    asyncio.run(quoting.fits_files(question, context))
+    asyncio.run(quoting.prepare_files(question, context))
+
+    assert asked[0] == asked[1]
+    assert asked[0][1] > 0
+
+
+@pytest.mark.parametrize(("sure", "fits"), [(quoting.SURELY, True), (quoting.SURELY - 0.01, False)])
+def test_words_that_are_sure_enough_fit_their_question(
+    sure: float, fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few of its words their sentence holds: else a small model would make its answer up."""
+    (tmp_path / "a.md").write_text(f"{DOOR}\n")
+    one = Sentence(DOOR, "file:a.md:1", Passage("a.md", 1, 1, DOOR), score=FITTING - 0.1)
+
+    async def about(*_: object) -> list[Sentence]:
+        return [one]
+
+    def read(*_: object) -> tuple[Span, float]:
+        return Span("Anna", sure, one), 0.0
+
+    monkeypatch.setattr(quoting, "sentences_about", about)
+    monkeypatch.setattr(pointed, "read", read)
+    prepared = asyncio.run(quoting.prepare_files("Who did it?", ToolContext(root=tmp_path)))
+
+    assert (prepared.answer == "Anna") is fits
+    assert (prepared.fit >= FITTING) is fits

@@ -129,6 +129,12 @@ def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
     assert len(pages_of(found, 1)) == 1
 
 
+MILL = (
+    "Ada Moor bought the mill in 1931. The mill is open on Monday. One wheel turns.\n"
+    "The stones came from Brittany by ship and weigh four tonnes together.\n"
+)
+
+
 @pytest.mark.parametrize(
     ("question", "read"),
     [
@@ -136,20 +142,26 @@ def test_pages_stand_below_their_heading(tmp_path: Path) -> None:
         ("What is the limit of sacks?", False),  # code is read by rule
         ("Is the mill open on Monday?", False),
         ("When did Ada Moor buy the mill?", False),  # the learned choice is sure of it
-        ("How did the stones get here?", True),  # it has an answer, and is not sure of it
+        ("How did the stones get here?", False),  # those who point at its words are sure of them
     ],
 )
-def test_what_is_read_whole(question: str, read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_whole(question: str, read: bool, tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text(MILL)
+    (tmp_path / "limits.py").write_text("LIMIT_OF_SACKS = 40\n")
+    assert bool(asyncio.run(prepare_files(question, ToolContext(root=tmp_path))).pages) is read
+
+
+def test_what_has_an_answer_that_nobody_is_sure_of_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unsure(*_: object) -> tuple[None, float]:
         return None, 0.5
 
-    monkeypatch.setattr("pointwork.agents.pointed.read", unsure)  # else no page is read where words are sure enough
-    (tmp_path / "mill.md").write_text(
-        "Ada Moor bought the mill in 1931. The mill is open on Monday. One wheel turns.\n"
-        "The stones came from Brittany by ship and weigh four tonnes together.\n"
-    )
-    (tmp_path / "limits.py").write_text("LIMIT_OF_SACKS = 40\n")
-    assert bool(asyncio.run(prepare_files(question, ToolContext(root=tmp_path))).pages) is read
+    monkeypatch.setattr("pointwork.agents.pointed.read", unsure)
+    (tmp_path / "mill.md").write_text(MILL)
+    prepared = asyncio.run(prepare_files("How did the stones get here?", ToolContext(root=tmp_path)))
+    assert prepared.answer
+    assert prepared.pages
 
 
 DESK = """# The reading room
