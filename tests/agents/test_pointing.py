@@ -311,7 +311,7 @@ def test_words_that_are_sure_enough_fit_their_question(
 
     monkeypatch.setattr(quoting, "sentences_about", about)
     monkeypatch.setattr(pointed, "read", read)
-    prepared = asyncio.run(quoting.prepare_files("Who did it?", ToolContext(root=tmp_path)))
+    prepared = asyncio.run(quoting.prepare_files(COLOUR, ToolContext(root=tmp_path)))
 
     assert (prepared.answer == "Anna") is fits
     assert (prepared.fit >= FITTING) is fits
