@@ -23,13 +23,13 @@ _FALLS = frozenset(
 )
 _IF = re.compile(r",|\bif\b", re.IGNORECASE)
 
-_ASKS_MOMENT = re.compile(r"\b(?:when|(?:what|which) month|dates?|deadline|last day|how late)\b", re.IGNORECASE)
+_ASKS_MOMENT = re.compile(r"\b(?:when|(?:what|which) (?:month|week ?day)|dates?|deadline|last day|how late)\b", re.IGNORECASE)
 _NO_MOMENT = COUNTED | {"person", "place"}
 _OWED = re.compile(r"\b(?:owe[sd]?|refund|spend|sum|extra|share|part of|in a year)\b", re.IGNORECASE)
 _OF_VALUES = re.compile(r"\b(?:mean|average|degrees)\b", re.IGNORECASE)
 # "at today's fee", "the fees of today"; not "today's date", "as of today"
 _OF_TODAY = re.compile(
-    r"\b(?:today|yesterday|tomorrow)['’]s (?!date\b|day\b)|(?<!\bas )\b(?:of|at) (?:today|yesterday|tomorrow)\b",
+    r"\b(?:today|yesterday|tomorrow)['’]s (?!date\b|day\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|(?<!\bas )\b(?:of|at) (?:today|yesterday|tomorrow)\b",
     re.IGNORECASE,
 )
 

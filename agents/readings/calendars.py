@@ -1,17 +1,16 @@
 """What calendars and timetables say: the Mondays of a month, the Thursday after a date, who turns 18 when."""
 
+import calendar
 import re
 from collections.abc import Sequence
+from datetime import date as Date
 
-from pointwork.agents.parsing.amounts import TIMES, minutes_of
-from pointwork.agents.readings import Reading, lexicon, yearly
-from pointwork.agents.readings.question import ORDINALS, DateMention, Question
+from pointwork.agents.readings import Reading, clocks, lasting, lexicon, series, yearly, zones
+from pointwork.agents.readings.question import DateMention, Question
+from pointwork.agents.readings.series import NTH, NUMBER, number_of
 from pointwork.agents.readings.yearly import DAY
-from pointwork.numerals import in_figures
-from pointwork.text import NUMBER_WORDS, STOP_WORDS
-
-_NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
-_NTH = rf"(?<![\w-])(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=len, reverse=True))})"
+from pointwork.numerals import in_figures, mixed_in_figures
+from pointwork.text import STOP_WORDS
 
 # "how many Mondays", "number of working days", and words that ask for nothing else than how many there are
 _KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{DAY}s)\b", re.IGNORECASE)
@@ -35,11 +34,11 @@ _BORN = re.compile(
 )
 _TURNS = re.compile(
     rf"\b(?:turns?|turned|turning|reach(?:es|ed)?|(?:must|have to|has to|to) be|aged?|retire\w* at)\s+"
-    rf"(?:the age of\s+)?(?:at least\s+)?(?P<n>{_NUMBER})\b|\b(?P<nth>{_NTH})\s+(?:birthday|anniversary)\b",
+    rf"(?:the age of\s+)?(?:at least\s+)?(?P<n>{NUMBER})\b|\b(?P<nth>{NTH})\s+(?:birthday|anniversary)\b",
     re.IGNORECASE,
 )
 _SINCE = re.compile(
-    rf"\b(?:celebrat\w+|marks?|is|has been|have been)\s+(?P<n>{_NUMBER})\s+years\b.*"
+    rf"\b(?:celebrat\w+|marks?|is|has been|have been)\s+(?P<n>{NUMBER})\s+years\b.*"
     r"\b(?:start(?:ed)?|join(?:ed)?|founded|begin|began|born|opened?|married|move in)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -50,7 +49,7 @@ _NTH_DAY = re.compile(
     rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{DAY}|working day|day)\s+(?:of|in)\s+",
     re.IGNORECASE,
 )
-_OF_YEAR = re.compile(rf"\b(?P<nth>{_NTH})\s+day\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b", re.IGNORECASE)
+_OF_YEAR = re.compile(rf"\b(?P<nth>{NTH})\s+day\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b", re.IGNORECASE)
 _RIGHT = re.compile(
     r"\b(?:date|day)\s+(?:comes?\s+|is\s+)?(?:right|immediately|directly|just)\s+(?P<side>before|after)\b",
     re.IGNORECASE,
@@ -59,22 +58,23 @@ _THAT = re.compile(rf"\b(?P<day>{DAY})\s+(?P<side>before|after)\s+(?:that|it|the
 _A_DAY = re.compile(rf"\b{DAY}\b", re.IGNORECASE)
 _ASKS_DAY = re.compile(r"\b(?:what|which)\s+(?:week\s?day|day(?:\s+of\s+the\s+week)?)\b", re.IGNORECASE)
 _LATER = re.compile(
-    rf"\b(?P<n>\d+|{_NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before)\b",
+    rf"\b(?:in\s+(?P<ahead>\d+|{NUMBER})\s+(?P<unit2>days|weeks)\b|"
+    rf"(?P<n>\d+|{NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before)\b)",
     re.IGNORECASE,
 )
 _YEAR_ASKED = re.compile(r"\b(?:what|which)\s+year\b", re.IGNORECASE)
+_ASKS_WHEN_OLD = re.compile(r"\bold\s+on\s+(?:what|which)\b|\b(?:when|date|day)\b[^.?]*\bold\b", re.IGNORECASE)
 _DAYS_OLD = re.compile(r"\b(?P<n>\d[\d,]*)\s+(?P<unit>days|weeks|months)\s+old\b", re.IGNORECASE)
 
-_EVERY = re.compile(rf"\bevery\s+(?P<n>{_NUMBER})\s+(?P<unit>min(?:ute)?s?|hours?)\b", re.IGNORECASE)
-_WITH_GAPS = re.compile(
-    rf"\b(?P<n>{_NUMBER})\s+minutes\b[^.]*?\b(?P<gap>{_NUMBER})\s+minutes\s+(?:in\s+)?between\b", re.IGNORECASE
+_MONTHS_LATER = re.compile(
+    r"\b(?P<n>\d+)\s+months\s+(?P<side>after|before|later|earlier|from|on\s+from)\b", re.IGNORECASE
 )
-_WHICH = re.compile(rf"\bthe\s+(?P<nth>{_NTH})\b", re.IGNORECASE)
-_FIRST_AFTER = re.compile(r"\b(?:first|next)\b[^.?]*\bafter\s+(?P<time>\d{1,2}:\d\d)", re.IGNORECASE)
-_LEAVES = re.compile(r"\b(?:when|what time|departures?)\b", re.IGNORECASE)
-_PAUSE = re.compile(rf"\b(?P<n>{_NUMBER})[\s-]*(?P<unit>min(?:ute)?s?|h(?:ou)?rs?|h)\b", re.IGNORECASE)
-_PAUSED = re.compile(r"\b(?:breaks?|lunch|pauses?|unpaid|rests?|not (?:counted|paid))\b", re.IGNORECASE)
-_WORKED = re.compile(r"\b(?P<unit>hours|minutes)\b|\bhow long\b", re.IGNORECASE)
+_HOW_MANY_MONTHS = re.compile(r"\b(?:how\s+many|number\s+of)\s+(?:\w+\s+)?months\b", re.IGNORECASE)
+_LENGTH_OF = re.compile(
+    r"\b(?:how\s+many|number\s+of)\s+(?P<unit>days|hours|minutes)\s+(?:are\s+(?:there\s+)?in|in|(?:do|does|did|has|have)\b)",
+    re.IGNORECASE,
+)
+_HALF_WAY = re.compile(r"\b(?:half[\s-]?way|mid-?way|exact(?:ly)?\s+(?:in\s+the\s+)?middle)\b", re.IGNORECASE)
 
 _NAMED_DAYS = {
     r"new year['’]s day": "1 January",
@@ -86,9 +86,16 @@ _NAMED_DAYS = {
 }
 _NAMED_DAY = re.compile(rf"\b(?P<name>{'|'.join(_NAMED_DAYS)})(?:,| in| of)?\s+(?P<year>\d{{4}})\b", re.IGNORECASE)
 _MINUTES_LEFT_OUT = re.compile(
-    rf"\b(?P<hours>{_NUMBER}|an) hours? (?:and )?(?P<minutes>\d\d|fifteen|twenty|thirty|forty|fifty|[a-z]+ty-five)"
+    rf"\b(?P<hours>{NUMBER}|an) (?:hours?|hrs?|h) (?:and )?(?P<minutes>\d\d|fifteen|twenty|thirty|forty|fifty|[a-z]+ty-five)"
     r"(?=\s*(?:[.,;?!]|$)|\s+(?:late|early|long|later|earlier|after|before)\b)",
     re.IGNORECASE,
+)
+_FOUR_DIGITS = re.compile(r"(?<![\w.,:-])(?P<h>[01]\d|2[0-3])(?P<m>[0-5]\d)\s*(?:hours|hrs|h)\b", re.IGNORECASE)  # 0215 hours
+_WITH_A_POINT = re.compile(
+    rf"(?<![\w.,:-])(?P<h>1?\d|2[0-3])\.(?P<m>[0-5]\d)(?=\s*(?:{clocks.HALF}))", re.IGNORECASE
+)  # 4.35 in the morning
+_IN_THE_EVENING = re.compile(
+    r"(?<![\w.,:-])(?P<h>1?\d):(?P<m>[0-5]\d)\s*(?P<half>in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b", re.IGNORECASE
 )
 _LARGE = re.compile(
     r"\b(?:[a-z]+[ -]){0,3}(?:hundred|thousand) (?=(?:days?|weeks?|months?|years?|hours?|minutes?)\b)",
@@ -97,14 +104,16 @@ _LARGE = re.compile(
 
 
 def plainly(text: str) -> str:
-    """A text with the days that have a name as dates, and "one hour fifty" with its unit."""
+    """A text with the days that have a name as dates, "one hour fifty" with its unit, 0215 hours as 02:15."""
     named = _NAMED_DAY.sub(
         lambda day: next(
             f"{date} {day['year']}" for name, date in _NAMED_DAYS.items() if re.fullmatch(name, day["name"], re.I)
         ),
         text,
     )
-    named = _MINUTES_LEFT_OUT.sub(r"\g<hours> hours \g<minutes> minutes", named)
+    named = _MINUTES_LEFT_OUT.sub(r"\g<hours> hours \g<minutes> minutes", mixed_in_figures(named))
+    named = _WITH_A_POINT.sub(r"\g<h>:\g<m>", _FOUR_DIGITS.sub(r"\g<h>:\g<m>", named))
+    named = _IN_THE_EVENING.sub(lambda time: clocks.time_of_day(time["h"], time["m"], time["half"]) or time[0], named)
     return _LARGE.sub(lambda count: in_figures(count[0]), named)
 
 
@@ -114,12 +123,16 @@ def asked(text: str) -> Reading | None:
     full = [date for date in dates if date.day and date.month and date.year]
     return (
         yearly.asked(text, dates)
+        or zones.asked(text)
         or _counted(text, dates, full)
         or _beside(text, full)
         or _in_month(text, dates)
         or _weekday(text, dates)
         or _turning(text, full)
-        or _timed(text, dates)
+        or (series.asked(text, full) if full or not dates else None)
+        or _months(text, dates)
+        or _half_way(text, full)
+        or (None if dates else lasting.asked(text))
     )
 
 
@@ -169,7 +182,7 @@ def _beside(text: str, full: Sequence[DateMention]) -> Reading | None:
 def _in_month(text: str, dates: Sequence[DateMention]) -> Reading | None:
     """The second Sunday of a month whose year stands elsewhere, the 60th day of a year."""
     if found := _OF_YEAR.search(text):
-        return _call("add", f"{found['year']}-01-01", f"{_number(found['nth']) - 1} days")
+        return _call("add", f"{found['year']}-01-01", f"{number_of(found['nth']) - 1} days")
     found = _NTH_DAY.search(text)
     months = [date for date in dates if date.month and not date.day]
     years = {date.year for date in dates if date.year}
@@ -192,8 +205,9 @@ def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
         return None
     name = days.pop().capitalize()
     if (later := _LATER.search(text)) and not dates:
-        back = later["side"].lower() in ("earlier", "ago", "before")
-        return _call("subtract" if back else "add", name, f"{_number(later['n'])} {later['unit'].lower()}")
+        back = (later["side"] or "").lower() in ("earlier", "ago", "before")
+        count, unit = later["n"] or later["ahead"], later["unit"] or later["unit2"]
+        return _call("subtract" if back else "add", name, f"{number_of(count)} {unit.lower()}")
     of_month = [date.day for date in dates if date.day] or [
         int(match[1]) for match in re.finditer(r"\b(\d{1,2})(?:st|nd|rd|th)\b", text)
     ]
@@ -204,15 +218,47 @@ def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
     return _call("add" if apart >= 0 else "subtract", name, f"{abs(apart)} days")
 
 
+def _months(text: str, dates: Sequence[DateMention]) -> Reading | None:
+    """How many months lie between two, how many days or minutes some have, which month comes so many later."""
+    months = [date for date in dates if date.month and not date.day]
+    years = sorted({date.year for date in months if date.year})
+    if not months or len(months) != len(dates) or not years:
+        return None
+    places = sorted((date.year or years[0]) * 12 + date.month - 1 for date in months)
+    if later := _MONTHS_LATER.search(in_figures(text)):
+        back = later["side"].lower() in ("before", "earlier")
+        first = f"{places[0] // 12:04}-{places[0] % 12 + 1:02}-01"
+        return _call("subtract" if back else "add", first, f"{later['n']} months") if len(places) == 1 else None
+    if len(places) == 2 and len(years) == 2 and _HOW_MANY_MONTHS.search(text):
+        both = " + 1" if re.search(r"\b(?:both|inclusive|included|including)\b", text, re.IGNORECASE) else ""
+        return Reading("calculate", {"expression": f"{places[1]} - {places[0]}{both}"}, 1.0)
+    length = _LENGTH_OF.search(text)
+    if length is None or places[-1] - places[0] != len(places) - 1:
+        return None
+    lasts = sum(calendar.monthrange(place // 12, place % 12 + 1)[1] for place in places)
+    each = {"hours": " * 24", "minutes": " * 24 * 60"}.get(length["unit"].lower(), "")
+    if not each and len(places) == 1:
+        return None  # its days: ``moments``
+    return Reading("calculate", {"expression": f"{lasts}{each}"}, 1.0)
+
+
+def _half_way(text: str, full: Sequence[DateMention]) -> Reading | None:
+    """The day half way between two."""
+    if len(full) != 2 or not _HALF_WAY.search(text):
+        return None
+    first, last = sorted(Date.fromisoformat(date.value()) for date in full)
+    return _call("add", first.isoformat(), f"{(last - first).days // 2} days")
+
+
 def _turning(text: str, full: Sequence[DateMention]) -> Reading | None:
     """When somebody is so old, or when something began that is so old on a day."""
     if len(full) != 1 or not (_WHEN.search(text) or _YEAR_ASKED.search(text)):
         return None
     day = full[0].value()
-    if (old := _DAYS_OLD.search(text)) and _BORN.search(text):
-        return _call("add", day, f"{_number(old['n'])} {old['unit'].lower()}")
+    if (old := _DAYS_OLD.search(in_figures(text))) and (_BORN.search(text) or _ASKS_WHEN_OLD.search(text)):
+        return _call("add", day, f"{number_of(old['n'])} {old['unit'].lower()}")
     if (turns := _TURNS.search(text)) and (turns["nth"] or _BORN.search(text)):
-        years = _number(turns["n"] or turns["nth"])
+        years = number_of(turns["n"] or turns["nth"])
         # who turned forty that day was born on it; but "born on 5 May 2007: when does he turn 18?"
         back = (
             turns["n"] and not re.search(r"\bborn (?:on|in)\b", text[: full[0].start]) and _ASKS_BIRTH.search(text)
@@ -222,65 +268,5 @@ def _turning(text: str, full: Sequence[DateMention]) -> Reading | None:
             return Reading("calculate", {"expression": f"{full[0].year} {sign} {years}"}, 1.0)
         return _call("subtract" if back else "add", day, f"{years} years")
     if (since := _SINCE.search(text)) and not re.search(r"\bborn\b", text[: full[0].end]):
-        return _call("subtract", day, f"{_number(since['n'])} years")
+        return _call("subtract", day, f"{number_of(since['n'])} years")
     return None
-
-
-def _timed(text: str, dates: Sequence[DateMention]) -> Reading | None:
-    """A departure of a timetable with even intervals, or the time worked without its breaks."""
-    if dates:
-        return None
-    times = [minutes_of(match[0]) for match in TIMES.finditer(text)]
-    if departure := _departing(text, times):
-        return departure
-    pauses = [_minutes(match) for match in _PAUSE.finditer(TIMES.sub(" ", text))]
-    worked = _WORKED.search(text)
-    if len(times) != 2 or not pauses or not worked or not _PAUSED.search(text):
-        return None
-    lasted = f"{times[1] % 1440:g} - {times[0]:g}" + (" + 1440" if times[1] < times[0] else "")
-    written = " - ".join((lasted, *(f"{pause:g}" for pause in pauses)))
-    asks = text[text.rfind(".", 0, len(text.rstrip(" .?!"))) + 1 :]  # the last sentence
-    unit = (
-        "minutes" if re.search(r"\bminutes\b", asks, re.I) and not re.search(r"\bhours\b", asks, re.I) else "hours"
-    )
-    return Reading("calculate", {"expression": f"({written}) / 60" if unit == "hours" else written}, 1.0)
-
-
-def _departing(text: str, times: Sequence[float]) -> Reading | None:
-    every, after, gaps = _EVERY.search(text), _FIRST_AFTER.search(text), _WITH_GAPS.search(text)
-    apart = _minutes(every) if every else float(_number(gaps["n"]) + _number(gaps["gap"])) if gaps else 0.0
-    if (
-        not apart
-        and len(times) > 2
-        and len(set(_gaps(times))) == 1
-        and re.search(r"\b(?:so on|same)\b", text, re.I)
-    ):
-        apart = times[1] - times[0]
-    if apart <= 0 or not times or not _LEAVES.search(text):
-        return None
-    start = f"{int(times[0]) // 60:02}:{int(times[0]) % 60:02}"
-    if every and not after and len(times) == 2 and re.search(r"\bnext\b", text, re.I):
-        passed = max(0, -int(-(times[1] - times[0]) // apart))
-        return _call("add", start, f"{passed * apart:g} minutes")
-    if after:
-        passed = int((minutes_of(after["time"]) - times[0]) // apart) + 1
-        return _call("add", start, f"{passed * apart:g} minutes") if passed > 0 else None
-    which = [
-        _number(match["nth"]) for match in _WHICH.finditer(text) if match["nth"].lower() not in ("first", "1st")
-    ]
-    return _call("add", start, f"{(which[0] - 1) * apart:g} minutes") if len(which) == 1 else None
-
-
-def _gaps(times: Sequence[float]) -> list[float]:
-    return [after - before for before, after in zip(times, times[1:], strict=False)]
-
-
-def _minutes(pause: re.Match[str]) -> float:
-    return float(_number(pause["n"])) * (60 if pause["unit"].lower().startswith("h") else 1)
-
-
-def _number(written: str) -> int:
-    low = written.lower()
-    if low in ORDINALS:
-        return ORDINALS.index(low) + 1
-    return int(NUMBER_WORDS[low]) if low in NUMBER_WORDS else int(re.sub(r"\D", "", low))

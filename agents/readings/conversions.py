@@ -5,6 +5,7 @@ import re
 from pointwork.agents.readings import Reading
 from pointwork.errors import ToolError
 from pointwork.numerals import in_figures
+from pointwork.text import NUMBER_WORDS
 from pointwork.tools import units
 
 _QUANTITY = re.compile(
@@ -79,7 +80,8 @@ def unit_of(name: str) -> object | None:
 
 _TWO_WORDS = re.compile(
     rf"{_COUNTRY}\s+(?:fluid|fl)\.?\s+[^\W\d_]+|"
-    rf"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|{_COUNTRY}|sq|cu)\.?[\s-]+[^\W\d_]+",
+    rf"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|{_COUNTRY}|sq|cu)\.?[\s-]+[^\W\d_]+|"
+    r"(?:long|short)\s+(?:ton|hundredweight)s?\b",
     re.IGNORECASE,
 )
 
@@ -102,7 +104,8 @@ def quantities(text: str) -> list[tuple[int, int, str, object]]:
             name, unit = of_one[1], unit_of(of_one[1])
         if unit is not None:
             end = match.start("unit") + len(name)
-            found.append((match.start(), end, f"{match['n']} {name}", unit))
+            written = re.sub(r"(?<=[a-z])(?=[23]$)", "^", name)  # 50 m3
+            found.append((match.start(), end, f"{match['n']} {written}", unit))
     return found
 
 
@@ -131,7 +134,17 @@ def stated_factor(text: str) -> tuple[str, object, object, str] | None:
 
 OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
 _PART_OF = re.compile(rf"\b({'|'.join(OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
+_BELOW = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "twelfth": 12, "sixteenth": 16}
+_PARTS_OF = re.compile(
+    rf"\b(?P<above>an?|{'|'.join(NUMBER_WORDS)}|\d{{1,2}})[\s-](?P<below>{'|'.join(_BELOW)})s?\s+of\s+an?\s+(?=[^\W\d_]+)",
+    re.I,
+)
 _FEET_INCHES = re.compile(r"(?P<feet>\d\s*(?:ft|feet|foot)\s*\d+(?:\.\d+)?)\s*in\b", re.I)
+# "13 stone 5", "5 foot 11 tall": the smaller unit goes without saying
+_UNSAID = re.compile(
+    r"(?P<whole>\d\s*(?P<unit>stone|ft|foot|feet))\s+(?P<rest>\d{1,2})(?=\s*(?:[,;?!]|\.(?!\d)|$|\b(?:tall|in|into|to|as)\b))",
+    re.I,
+)
 _DECIMALS = re.compile(
     r"[\s,.;]*\(?\b(?:(?:please\s+)?(?:give|say|tell)\s+(?:it|me\s+the\s+\w+)\s+|round(?:ed)?\s+(?:it\s+)?)?"
     r"(?:to\s+|with\s+)?(?:\d+|one|two|three|four)\s+(?:decimals?(?:\s+places?)?|digits)\b(?!\s+(?:number|code|pin))\)?",
@@ -139,6 +152,7 @@ _DECIMALS = re.compile(
 )
 # one bar of chocolate is none; "how much is that in bar?", "pressure in bar"
 _PRESSURE = re.compile(r"(?<=\d)\s*bar\b(?!\s+of\b)|(?<=\bin)\s+bar\b(?=\s*(?:[,.?]|$))", re.I)
+_PRESSED, _BAR = re.compile(r"\b(?:psi|[kh]?pa|pascals?|mbar|atm)\b", re.I), re.compile(r"\s+bar\b", re.I)
 
 
 def without_decimals(text: str) -> str:
@@ -148,8 +162,20 @@ def without_decimals(text: str) -> str:
 
 def measured(text: str) -> str:
     """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
-    text = _PRESSURE.sub(" bars", _FEET_INCHES.sub(r"\g<feet> inches", text))
-    return without_decimals(in_figures(_PART_OF.sub(lambda part: f"{OF_ONE[part[1].lower()]} ", text)))
+    text = _PART_OF.sub(lambda part: f"{OF_ONE[part[1].lower()]} ", _PARTS_OF.sub(_part, text))
+    text = _FEET_INCHES.sub(r"\g<feet> inches", _UNSAID.sub(_said, in_figures(text)))
+    pressure = _BAR if _PRESSED.search(text) else _PRESSURE
+    return without_decimals(pressure.sub(" bars", text))
+
+
+def _part(match: re.Match[str]) -> str:
+    above, below = match["above"].lower(), _BELOW[match["below"].lower()]
+    count = int(above) if above.isdigit() else NUMBER_WORDS.get(above, 1)
+    return f"{count / below:.12g} "
+
+
+def _said(match: re.Match[str]) -> str:
+    return f"{match['whole']} {match['rest']} {'lb' if match['unit'].lower() == 'stone' else 'inches'}"
 
 
 def conversion(text: str) -> Reading | None:
@@ -157,17 +183,21 @@ def conversion(text: str) -> Reading | None:
     text = measured(text)
     if (consumed := _consumption(text)) is not None:
         return consumed
+    asked = asked_unit(text) or _needed_unit(text)
     factor = stated_factor(text)
     if factor is not None:
-        return by_factor(*factor)
-    asked = asked_unit(text)
+        return by_factor(*factor, asked)
     if asked is None:
         return None
+    if (covered := _covered(text, *asked)) is not None:
+        return covered
+    if (warmed := _by_degrees(text, asked[1])) is not None:
+        return warmed
     if (flowed := _over_time(text, *asked)) is not None:
         return flowed
     if _ASIDE.search(text) and (plain := _in_unit(_ASIDE.sub(" ", text), *asked)) is not None:
         return plain
-    return _in_unit(text, *asked)
+    return _in_unit(text, *asked) if quantities(text) else _of_one(text, *asked)
 
 
 def _in_unit(text: str, name: str, unit: object) -> Reading | None:
@@ -180,7 +210,10 @@ def _in_unit(text: str, name: str, unit: object) -> Reading | None:
     if len(fitting) == 2 and not joined:
         return None
     written = " + ".join(q[2] for q in fitting)
-    others = re.findall(r"\d+(?:\.\d+)?", re.sub("|".join(re.escape(q[2].split()[0]) for q in fitting), " ", text))
+    rest = text
+    for start, end, *_ in fitting:
+        rest = rest[:start] + " " * (end - start) + rest[end:]
+    others = set(re.findall(r"\d+(?:\.\d+)?", rest)) - {q[2].split()[0] for q in fitting} - {"1"}  # "one stick"
     same = all(q[3] == unit for q in fitting)
     if same:
         return None
@@ -194,23 +227,97 @@ def in_parts(text: str, name: str) -> str:
     return f"{name} and {behind['small']}" if behind and small and compatible(small, unit_of(name)) else name
 
 
-def by_factor(number: str, unit: object, per: object, rest: str) -> Reading | None:
-    """A quantity converted with the factor that the question itself states."""
+def by_factor(
+    number: str, unit: object, per: object, rest: str, asked: tuple[str, object] | None = None
+) -> Reading | None:
+    """A quantity converted with the factor that the question itself states, and on to the unit that it asks for."""
     found = [q for q in quantities(rest) if q[3] in (unit, per)]
     if len(found) != 1:
         return None
     amount = found[0][2].split()[0].replace(",", "")
-    sign = "*" if found[0][3] == per else "/"
-    return Reading("calculate", {"expression": f"{amount} {sign} {number}"}, 1.0)
+    forwards = found[0][3] == per
+    written = f"{amount} {'*' if forwards else '/'} {number}"
+    made = unit if forwards else per
+    if asked is not None and asked[1] not in (unit, per) and compatible(asked[1], made):
+        written = f"{written} * 1 {units.unit_text(made)} to {asked[0]}"
+    return Reading("calculate", {"expression": written}, 1.0)
+
+
+# "I need bar.", "My listing needs square metres.", "103.1 °F. Celsius please"
+_WANTS = r"(?:needs?|wants?|gives?|tells?|shows?|says?|only\s+(?:takes?|knows?)|works?\s+in|figures?\s+in)\s+(?:me\s+|us\s+|it\s+|that\s+)?(?:in\s+)?"
+_NEEDED_UNIT = re.compile(
+    rf"(?:\b{_WANTS}|(?:^|[.:;,–-]\s+)(?:and\s+)?(?:in\s+)?)(?:the\s+|plain\s+|decimal\s+|whole\s+)?(?P<unit>{_UNIT})"
+    r"(?=\s*,?\s*(?:please|pls|thanks)\b|\s*[,.?!]|\s*$)",
+    re.I,
+)
+
+
+def _needed_unit(text: str) -> tuple[str, object] | None:
+    """A unit that is named without a number and that the one quantity of a text has not."""
+    found = quantities(text)
+    if not found or not all(compatible(one[3], found[0][3]) for one in found):
+        return None
+    for match in _NEEDED_UNIT.finditer(text):
+        unit = unit_of(match["unit"])
+        if unit is not None and compatible(unit, found[0][3]) and all(unit != one[3] for one in found):
+            return match["unit"], unit
+    return None
+
+
+_ONE_OF = re.compile(rf"(?:^\W*|\b(?:an?|one|1|per)\s+)(?P<unit>{_UNIT})\b", re.I)
+
+
+def _of_one(text: str, name: str, unit: object) -> Reading | None:
+    """One of a unit: "How many grams are in an ounce?"."""
+    for match in _ONE_OF.finditer(text):
+        for written in (match["unit"], match["unit"].split()[0]):
+            other = unit_of(written)
+            if other is not None and compatible(other, unit) and other != unit:
+                return Reading("calculate", {"expression": f"(1 {written}) to {name}"}, 1.0)
+    return None
+
+
+_SIDE = r"(?P<n{0}>\d+(?:\.\d+)?)\s*(?P<u{0}>[^\W\d_]+(?<!by)(?<!x))?"
+_SIDES = re.compile(rf"(?<![\d.]){_SIDE.format(1)}\s*(?:by|x|×)\s*{_SIDE.format(2)}", re.I)
+
+
+def _covered(text: str, name: str, unit: object) -> Reading | None:
+    """The area of what is so long and so wide, in a unit of area: "12 ft by 15 ft: how many square yards?"."""
+    sides = _SIDES.search(text)
+    if sides is None or len(re.findall(r"\d+(?:\.\d+)?", text)) != 2:
+        return None
+    wide = unit_of(sides["u2"] or sides["u1"] or "")
+    long = unit_of(sides["u1"] or sides["u2"] or "")
+    if wide is None or long is None or not compatible(units.registry().Unit("metre") ** 2, unit):
+        return None
+    if not (compatible(wide, long) and compatible(wide, unit_of("metre"))):
+        return None
+    written = f"{sides['n1']} {sides['u1'] or sides['u2']} * {sides['n2']} {sides['u2'] or sides['u1']}"
+    return Reading("calculate", {"expression": f"({written}) to {name}"}, 1.0)
+
+
+_DEGREES = re.compile(
+    r"\b(?:by|rose|risen|rise\w*|f[ae]ll\w*|drop\w*|differ\w*|warmer|colder|hotter|cooler|range|swing)\b", re.I
+)
+
+
+def _by_degrees(text: str, unit: object) -> Reading | None:
+    """By how many degrees something has changed, in those of another scale: 9 of Celsius are 16.2 of Fahrenheit."""
+    scales = [unit_of("celsius"), unit_of("fahrenheit")]
+    found = [one for one in quantities(text) if one[3] in scales]
+    if unit not in scales or len(found) != 1 or not _DEGREES.search(text) or found[0][3] == unit:
+        return None
+    sign = "*" if unit == scales[1] else "/"
+    return Reading("calculate", {"expression": f"{found[0][2].split()[0]} {sign} 1.8"}, 1.0)
 
 
 # "64 GB (10^9 bytes each)", not "(12 ounces)"
 _ASIDE = re.compile(r"\s*\([^()]*(?:=|\^|\beach\b)[^()]*\)", re.I)
 _LITRES_PER = r"(?:l|lit(?:re|er)s?)\s*(?:/|per)\s*100\s*(?:km|kilomet(?:re|er)s?)\b"
-_MILES_PER = rf"(?:mpg\b|(?:miles|mi)\s*(?:per|to the|to a|/)\s*(?P<whose>(?:{_COUNTRY}\s+)?)gallon\b)"
+_MILES_PER = rf"(?:mpg\b|(?:miles|mi)\s*(?:per|to the|to a|an?|/)\s*(?P<whose>(?:{_COUNTRY}\s+)?)gallon\b)"
 _CONSUMED = re.compile(rf"(?P<n>\d+(?:\.\d+)?)\s*(?:(?P<litres>{_LITRES_PER})|{_MILES_PER})", re.I)
 _ASKS_LITRES, _ASKS_MILES = (
-    re.compile(rf"\b(?:how many|in(?:to)?|to|as)\s+{per}", re.I) for per in (_LITRES_PER, _MILES_PER)
+    re.compile(rf"(?:\b(?:how many|in(?:to)?|to|as)\s+|[.:;,]\s+){per}", re.I) for per in (_LITRES_PER, _MILES_PER)
 )
 
 

@@ -1,5 +1,6 @@
 """The last step from what was found to the form that was asked for: another unit, or the weekday of a date."""
 
+import calendar
 import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
@@ -79,12 +80,17 @@ _NEEDED = re.compile(
 )
 
 
-def as_asked(question: str, answer: str) -> str:
-    """An answer that is a number, with or without a unit, as the question asks for it.
+_ASKS_MONTH = re.compile(r"\b(?:what|which)\s+(?:calendar\s+)?month\b", re.IGNORECASE)
 
-    ``By how many percent has it come down?`` asks for a size and not for a sign. Of things that must be bought
+
+def as_asked(question: str, answer: str) -> str:
+    """An answer that is a number, with or without a unit, or a date, as the question asks for it.
+
+    Of a day that was calculated the month, where that is asked for. ``By how many percent has it come down?`` asks for a size and not for a sign. Of things that must be bought
     whole, the next whole number is enough. Last, it is rounded as the question says.
     """
+    if _ASKS_MONTH.search(question) and (day := re.fullmatch(r"(\d{4})-(\d\d)-\d\d(?: .*)?", answer.strip())):
+        return f"{calendar.month_name[int(day[2])]} {day[1]}"
     number = _AMOUNT.fullmatch(answer.strip())
     if number is None:
         return answer

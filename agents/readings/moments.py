@@ -1,5 +1,6 @@
 """A question as a calculation with dates, times of day or units: one call of ``date_math`` or ``calculate``."""
 
+import calendar
 import re
 from dataclasses import dataclass
 
@@ -42,13 +43,16 @@ _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
 }  # fmt: skip
 _BACK = re.compile(
     r"\b(?:before|earlier|ago|prior|previous|minus|subtract|less|in\s+advance|ahead\s+of|latest\s+(?:time|moment)|"
-    r"(?:go(?:ing)?|count\w*)\s+back(?:wards)?|must\s+(?:i|we|she|he|they)\s+(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
+    r"(?:go(?:ing)?|count\w*)\s+back(?:wards)?|(?:must|should|shall|do(?:es)?)\s+(?:i|we|she|he|they|it)\s+(?:(?:have|need)\s+to\s+)?(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
     re.I,
 )
 WEEKDAY = re.compile(
     rf"\b(?:what|which)\s+(?:week)?day\s+(?!of\s+the\s+(?:month|year))|{lexicon.WEEKDAY.pattern}", re.I
 )
 _LEAP = re.compile(r"\bleap\s+year\b", re.I)
+_NEXT_LEAP = re.compile(
+    r"\b(?:next|first|last|previous)\s+leap\s+year\s+(?P<side>after|following|before)\s+(?P<year>\d{4})\b", re.I
+)
 _LENGTH = re.compile(
     r"\bhow\s+(?:many\s+days\s+(?:does|are|has|in)|long\s+is)\b|\bdays\s+in\b|\bnumber\s+of\s+days\s+in\b", re.I
 )
@@ -69,10 +73,12 @@ _OF_OTHERS = re.compile(
     re.I,
 )
 BOTH = re.compile(
-    r"\b(?:both|inclusive|including|(?<!not )(?<!without )counting\s+the\s+(?:first|last)|"
+    r"\b(?:both|inclusive|including|(?<!not )(?<!without )counting\s+the\s+(?:first|last)"
+    r"(?!(?:\s+\w+)?,?\s+(?:but|and)\s+not\b)|"
     r"first\s+and\s+(?:the\s+)?last)\b",
     re.I,
 )
+_ORDINAL = re.compile(r"\b\d+(?:st|nd|rd|th)\b", re.I)
 _AGAIN = re.compile(r"\b(?:another|again|further|more|then|plus|twice|each)\b", re.I)
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:birthday|anniversary)\b", re.I)
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
@@ -112,12 +118,19 @@ def _found(text: str) -> _Found:
         rest = rest[:start] + " " * (end - start) + rest[end:]
     clocks = list(_TIME.finditer(rest))
     times = [_time(match, text) for match in clocks]
-    if len(days) == len(times) == 1 and 0 <= clocks[0].start() - spans[0][1] <= 4:  # a day with its time
-        days, times = [f"{days[0]} {times[0]}"], []
+    if len(days) == len(times) and all(map(_at_once, spans, clocks)):  # each day with its time
+        days, times = [f"{day} {time}" for day, time in zip(days, times, strict=True)], []
     rest = _TIME.sub(" ", rest)
     # "payable within 30 days: which is the date thirty days after?" are 30 days
-    lengths = periods(rest) if _AGAIN.search(text) else list(dict.fromkeys(periods(rest)))
+    lengths = periods(rest)
+    if not _AGAIN.search(text):
+        lengths = list({length.removesuffix("s"): length for length in lengths}.values())
     return _Found(days, times, lengths, _PERIOD.sub(" ", rest))
+
+
+def _at_once(day: tuple[int, int], clock: re.Match[str]) -> bool:
+    """Whether a time is told of a day: "3 June, 14:00", "at 14:00 on 3 June"."""
+    return 0 <= clock.start() - day[1] <= 4 or 0 <= day[0] - clock.end() <= 4
 
 
 def periods(text: str) -> list[str]:
@@ -169,7 +182,7 @@ def _call(operation: str, date: str, other: str = "", *, score: float = 1.0) -> 
 
 def _dated(text: str, found: _Found) -> Reading | None:
     """Shifts and differences of the dates or times that stand in the text."""
-    loose = bool(re.search(r"\d", found.rest)) and not _LEAP.search(text)
+    loose = bool(re.search(r"\d", _ORDINAL.sub(" ", found.rest))) and not _LEAP.search(text)
     score = 0.7 if loose else 1.0
     moments = found.days or found.times
     if len(moments) == 2 and found.days and found.times == [] and _OLD.search(text):
@@ -209,8 +222,19 @@ def _in_order(moments: list[str]) -> tuple[str, str]:
     return first, second
 
 
+# "We set off at 11:48", "on the stove since 18:30"; not "5 minutes before we set off at 11:48"
+_BEGAN = re.compile(
+    rf"\b(?:set\s+off|left|leav\w+|start\w*|beg[ai]n\w*|depart\w*|opened|put\s+\w+\s+in|went\s+in|since)\s+(?:at\s+)?(?:{_TIME.pattern})",
+    re.I,
+)
+_BEFORE_IT = re.compile(r"\b(?:before|until|till|by|latest|leave|start|begin)\b[^.?!]*$", re.I)
+
+
 def _is_back(text: str) -> bool:
     """Whether the period leads back in time; ``the day before`` a date does, ``before it is over`` does not."""
+    began = _BEGAN.search(text)
+    if began and not _BEFORE_IT.search(text[: began.start()].rpartition(". ")[2]):
+        return False
     return bool(_BACK.search(text)) and not re.search(r"\b(?:later|after|from now)\b", text, re.I)
 
 
@@ -222,9 +246,17 @@ def _asked_period(text: str) -> str:
     return match[1].lower() if match else ""
 
 
+def _leap_beside(year: int, step: int) -> Reading:
+    """The leap year before or after a year."""
+    apart = next(apart for apart in range(1, 9) if calendar.isleap(year + step * apart))
+    return Reading("calculate", {"expression": f"{year} {'+' if step > 0 else '-'} {apart}"}, 1.0)
+
+
 def _of_month(text: str, found: _Found) -> Reading | None:
     """What one month or year is asked about: its length, its last Friday, whether it is a leap year."""
     if _LEAP.search(text):
+        if (next_to := _NEXT_LEAP.search(text)) is not None:
+            return _leap_beside(int(next_to["year"]), 1 if next_to["side"].lower() in ("after", "following") else -1)
         year = re.search(r"\b\d{4}\b", text)
         return _call("leap_year", year[0]) if year and not found.days else None
     month = _MONTH.search(text)

@@ -1,4 +1,4 @@
-"""Where a day stands: its number in the year, ISO week and quarter, what kind of day it is; the time elsewhere."""
+"""Where a day stands: its number in the year, ISO week and quarter, what kind of day it is."""
 
 import calendar
 import re
@@ -7,7 +7,6 @@ from datetime import date as Date
 
 from pointwork.agents.readings import Reading
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question, year_of
-from pointwork.numerals import in_figures
 from pointwork.text import STOP_WORDS, sentences
 
 _WEEKDAYS = [day.lower() for day in calendar.day_name]
@@ -15,8 +14,9 @@ DAY = f"(?:{'|'.join(_WEEKDAYS)})"
 """A weekday, as a pattern."""
 
 _OF_YEAR = re.compile(
-    r"\bday\s+(?:number|no\.?)\b|\bnumber\s+of\s+the\s+day\b|\b(?:which|what)\s+(?:number\s+)?day\s+of\s+the\s+year\b|"
-    r"\bday\s+(?:what|which)\s+of\s+the\s+year\b|\bhow\s+many(?:th)?\s+day\s+of\s+the\s+year\b",
+    r"\bday\s+(?:number\b|no\.)|\bnumber\s+of\s+the\s+day\b|\b(?:which|what)\s+(?:number\s+)?day\s+of\s+the\s+year\b|"
+    r"\bday\s+(?:what|which)\s+of\s+the\s+year\b|\bhow\s+many(?:th)?\s+day\s+of\s+the\s+year\b|"
+    r"\bdays\s+of\s+(?:the|a)\s+year\b.*\b(?:what|which)\s+number\b",
     re.IGNORECASE,
 )
 _WEEK = re.compile(
@@ -66,39 +66,26 @@ _WORDS = frozenset(
         day days week weeks month year first last second third fourth q february have has with exist exists
         quarter number iso calendar date fall falls fell left remain remaining remains end counted counting
         included including s st nd rd th weekend weekday working business monday tuesday wednesday thursday
-        friday saturday sunday please give tell yes january december just many
+        friday saturday sunday please give tell yes january december just many lie lies lay belong belongs
+        rule rules under only standing
         """,
     )
 )
-
-_PLACE = r"[A-Za-z][\w'’]*(?:\s+[A-Z][\w'’]*)*"
-_ZONE = re.compile(
-    rf"\b(?P<a>{_PLACE})\s+(?:is|are|runs?|it\s+is)\s+(?P<n>\d+(?:\.\d+)?)\s+hours?\s+(?P<side>ahead|behind|earlier|later)"
-    rf"(?:\s+(?:of|than)(?:\s+in)?)?\s+(?P<b>{_PLACE})",
-)
-_CLOCK = re.compile(r"(?<![\d:.])(?P<h>\d{1,2}):(?P<m>\d\d)(?![\d:])")
-_ASKS_TIME = re.compile(
-    r"\bwhat\s+(?:local\s+)?time\s+(?:is|was|will|would)\s+(?:it|that|this)\b|"
-    r"\bwhat(?:['’]s|\s+(?:is|was|will|would)(?:\s+be)?)\s+the\s+(?:local\s+)?time\b",
-    re.IGNORECASE,
-)
-_HERE = frozenset(["us", "here", "me", "our", "my", "ours", "mine", "home"])
-_THERE = frozenset(["there", "them", "their", "they", "he", "she", "her", "him", "his", "theirs"])
-
 
 def asked(text: str, dates: Sequence[DateMention]) -> Reading | None:
     """What a question about the place of a day in its year means, as one call; None: it is none."""
     days = [date for date in dates if date.day and date.month]
     full = [date for date in days if date.year]
     of_day = _numbered(text, days) or _week_of(text) or _quarter_day(text) or _kind_of(text, full)
-    return of_day if of_day is not None and _asks_only(text) else _zone(text)
+    return of_day if of_day is not None and _asks_only(text) else None
 
 
 def _asks_only(text: str) -> bool:
     """Whether the part that asks is about a day and nothing else: not "Is it cheaper on a weekday?"."""
     for date in reversed(Question(text).dates):
         text = text[: date.start] + " " * (date.end - date.start) + text[date.end :]
-    asks = next((part for part in sentences(text) if _ASKS.search(part)), text)
+    asking = [part for part in sentences(text) if _ASKS.search(part)]
+    asks = next((part for part in asking if "?" in part), asking[0] if asking else text)
     return set(re.findall(r"[^\W\d_]+", _IN_BRACKETS.sub(" ", asks).lower())) <= STOP_WORDS | _WORDS
 
 
@@ -131,7 +118,9 @@ def _week_of(text: str) -> Reading | None:
     if found := _WEEKS_OF_YEAR.search(text):
         return _call("iso_week", f"{found['year']}-12-28")  # always in the last one
     found = _DAY_OF_WEEK.search(text)
-    if found is None or not re.search(r"\b(?:dates?|when|day)\b", text, re.IGNORECASE):
+    if found is None or not re.search(
+        r"\b(?:dates?|when|day|what|which)\b", text, re.IGNORECASE
+    ):
         return None
     year, week = int(found["year"] or found["year2"]), int(found["week"] or found["week2"])
     at = _WEEKDAYS.index((found["day"] or found["day2"]).lower())
@@ -170,26 +159,3 @@ def _kind_of(text: str, full: Sequence[DateMention]) -> Reading | None:
     if not full and (found := _HAS_LEAP_DAY.search(text)):
         return _call("leap_year", found["year"] or found["year2"] or found["year3"])
     return None
-
-
-def _zone(text: str) -> Reading | None:
-    """The time at one of two places, where that at the other is told and by how much they differ."""
-    told = in_figures(text)
-    found, clocks = _ZONE.search(told), list(_CLOCK.finditer(told))
-    if found is None or len(clocks) != 1 or Question(text).dates:
-        return None
-    asked = list(_ASKS_TIME.finditer(told))
-    if not asked:
-        return None
-    asks = re.split(r"[.?!]", told[asked[-1].start() :])[0]
-    there = _at(asks, found["a"], _THERE)
-    here = _at(asks, found["b"], _HERE)
-    if there == here:
-        return None
-    ahead = found["side"].lower() in ("ahead", "later")
-    return _call("add" if ahead == there else "subtract", clocks[0][0], f"{found['n']} hours")
-
-
-def _at(asks: str, place: str, words: frozenset[str]) -> bool:
-    said = set(re.findall(r"\w+", asks.lower()))
-    return bool(said & words) or place.split()[-1].lower() in said

@@ -143,6 +143,8 @@ class Calculator(nn.Module):
                 for i, j, operation in course.right()
                 if (i, j) in pairs
             }
+            if not right:  # what was joined before can be gone on from in no way that is kept
+                return
             yield logits, list(right)
             if course.stops:
                 return

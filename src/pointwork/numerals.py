@@ -31,13 +31,24 @@ _AND_PART = re.compile(
     re.IGNORECASE,
 )
 _SIGNS = {"½": Fraction(1, 2), "¼": Fraction(1, 4), "¾": Fraction(3, 4)}
+_MIXED = re.compile(r"(?<![\w./,:-])(\d{1,3}) (\d{1,2})/(\d{1,2})(?![\w/.])")  # 2 1/4 hours
 _SIGN = re.compile(rf"(?<![\w.])(?:(\d+) ?)?([{''.join(_SIGNS)}])(?!\w)")
 
 
 def in_figures(text: str) -> str:
-    """A text with its numbers in figures; words that are no whole numeral by themselves stay."""
-    text = _SIGN.sub(lambda match: _shown(int(match[1] or 0) + _SIGNS[match[2]]), text)
+    """A text with its numbers in figures, 2 1/4 as 2.25; words that are no whole numeral by themselves stay."""
+    text = _SIGN.sub(lambda match: _shown(int(match[1] or 0) + _SIGNS[match[2]]), mixed_in_figures(text))
     return _NUMERAL.sub(lambda match: _shown(_value(match[0])), _AND_PART.sub(_with_part, text))
+
+
+def mixed_in_figures(text: str) -> str:
+    """A text with 2 1/4 as 2.25."""
+    return _MIXED.sub(_mixed, text)
+
+
+def _mixed(match: re.Match[str]) -> str:
+    whole, above, below = (int(part) for part in match.groups())
+    return _shown(whole + Fraction(above, below)) if above < below else match[0]
 
 
 def _with_part(match: re.Match[str]) -> str:
