@@ -67,7 +67,8 @@ def _expression_in(text: str) -> str:
     body = text.strip().rstrip("?.=; ").strip()
     conversion = _HOW_MANY.match(body)
     if conversion:
-        return f"{conversion[2].strip()} to {conversion[1].strip()}"
+        of = conversion[2].strip()
+        return f"{of} to {units.of_the_same_country(conversion[1].strip(), of)}"
     return _LEAD.sub("", body, count=1).strip()
 
 

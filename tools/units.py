@@ -162,6 +162,16 @@ def spell_units(text: str) -> str:
     return text
 
 
+_IMPERIAL = re.compile(r"\b(?:imperial|UK|British)\b", re.IGNORECASE)
+
+
+def of_the_same_country(name: str, text: str) -> str:
+    """A unit as it is meant beside others: the pints of 5 imperial gallons are imperial ones."""
+    plain = re.fullmatch(_OF_A_COUNTRY, spell_units(name.strip()), re.IGNORECASE)
+    said = re.search(rf"\b(?:U\.?S\.?|American)\s+{re.escape(name.strip())}", text, re.IGNORECASE)
+    return f"imperial {name.strip()}" if plain and not said and _IMPERIAL.search(text) else name
+
+
 def wrap(quantity: Any) -> Value:
     """pint's result as a value: a plain number where the units cancel.
 
@@ -198,6 +208,20 @@ def operate(operator: str, a: Value, b: Value) -> Value:
         raise ToolError("division by zero: the divisor is 0") from error
     except (TypeError, ValueError, AttributeError) as error:  # pint's errors are these
         raise ToolError(f"{describe(a)} {operator} {describe(b)}: {_reason(error)}") from error
+
+
+def combined(first: Any, second: Any, power: int) -> Any:
+    """The unit of what is measured in one times what is measured in the other to a power.
+
+    Raises:
+        ToolError: they can not be joined: degrees of a temperature.
+    """
+    try:
+        return first * second**power
+    except (TypeError, ValueError, AttributeError) as error:  # pint's errors are these
+        raise ToolError(
+            f"{unit_text(first)} and {unit_text(second)} can not be joined: {_reason(error)}"
+        ) from error
 
 
 def raise_to(a: Measure, exponent: int) -> Value:

@@ -23,13 +23,16 @@ _FALLS = frozenset(
 )
 _IF = re.compile(r",|\bif\b", re.IGNORECASE)
 
-_ASKS_MOMENT = re.compile(r"\b(?:when|(?:what|which) (?:month|week ?day)|dates?|deadline|last day|how late)\b", re.IGNORECASE)
+_ASKS_MOMENT = re.compile(
+    r"\b(?:when|(?:what|which) (?:month|week ?day)|dates?|deadline|last day|how late)\b", re.IGNORECASE
+)
 _NO_MOMENT = COUNTED | {"person", "place"}
 _OWED = re.compile(r"\b(?:owe[sd]?|refund|spend|sum|extra|share|part of|in a year)\b", re.IGNORECASE)
 _OF_VALUES = re.compile(r"\b(?:mean|average|degrees)\b", re.IGNORECASE)
 # "at today's fee", "the fees of today"; not "today's date", "as of today"
 _OF_TODAY = re.compile(
-    r"\b(?:today|yesterday|tomorrow)['’]s (?!date\b|day\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|(?<!\bas )\b(?:of|at) (?:today|yesterday|tomorrow)\b",
+    r"\b(?:today|yesterday|tomorrow)['’]s (?!date\b|day\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|"
+    r"(?<!\bas )\b(?:of|at) (?:today|yesterday|tomorrow)\b",
     re.IGNORECASE,
 )
 
@@ -44,7 +47,7 @@ _NEEDED = re.compile(rf"(?:^|\b(?!(?:ask|call)(?:s|ed|ing)?\b)\w+ )for {_NUMBER}
 _EACH = re.compile(rf"\b{_NUMBER} {_TIMES} (?:an?|each|every|per) {_TIMES}\b", re.IGNORECASE)  # 9 hours a week
 # "how many weeks of hay", "how many days before the trip"; not "how many hours is that"
 _OTHER_TIME = re.compile(
-    rf"\bhow\s+many\s+{_TIMES}\s+(?!(?:in|and|is|are|was|were|have|has|equals?|makes?|to|total|altogether|long|old|there|"
+    rf"\bhow\s+many\s+{_TIMES}\s+(?!(?:in|and|is|are|was|were|have|has|equals?|makes?|to|total|altogether|long|old|there|per|"
     r"(?:do|does|did|would|will|should|can)\s+(?:it|that|this|they|those|an?|the|\d\w*))\b)[a-z]",
     re.IGNORECASE,
 )

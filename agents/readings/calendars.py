@@ -1,16 +1,16 @@
 """What calendars and timetables say: the Mondays of a month, the Thursday after a date, who turns 18 when."""
 
-import calendar
 import re
 from collections.abc import Sequence
 from datetime import date as Date
 
-from pointwork.agents.readings import Reading, clocks, lasting, lexicon, series, yearly, zones
-from pointwork.agents.readings.question import DateMention, Question
+from pointwork.agents.readings import Reading, clocks, lasting, lexicon, months, series, yearly, zones
+from pointwork.agents.readings.question import ORDINALS, DateMention, Question
 from pointwork.agents.readings.series import NTH, NUMBER, number_of
 from pointwork.agents.readings.yearly import DAY
 from pointwork.numerals import in_figures, mixed_in_figures
 from pointwork.text import STOP_WORDS
+from pointwork.tools.dates import parse_moment
 
 # "how many Mondays", "number of working days", and words that ask for nothing else than how many there are
 _KIND = re.compile(rf"\b(?P<kind>weekend days|(?:working|business)[ -]days|weekdays|{DAY}s)\b", re.IGNORECASE)
@@ -23,6 +23,12 @@ _COUNTING = frozenset(
         fall falls fell time period leaving ignoring public holidays aside
         """,
     )
+)
+# "How many Mondays does the project have if it goes from …"
+_LASTS = re.compile(
+    r"\b(?:do(?:es)?|did|will)\s+(?:the|my|our|this|that|a)\s+\w+\s+(?:have|include|contain|cover|last|run|span)\b|"
+    r"\bif\s+it\s+(?:goes|runs|lasts|is)\b|\bthrough\b",
+    re.IGNORECASE,
 )
 _BESIDE = re.compile(
     rf"\b(?P<day>{DAY})\s+(?:immediately\s+|right\s+|directly\s+)?(?P<side>after|following|before|preceding)\s+"
@@ -46,10 +52,14 @@ _ASKS_BIRTH = re.compile(r"\b(?:when|year|date)\b[^.?]*\b(?:was|were|is)\b[^.?]*
 _WHEN = re.compile(r"\b(?:when|dates?|(?:which|what|week)\s*day)\b", re.IGNORECASE)
 
 _NTH_DAY = re.compile(
-    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{DAY}|working day|day)\s+(?:of|in)\s+",
+    r"\b(?P<nth>first|second|third|fourth|fifth|last|[1-5](?:st|nd|rd|th))\s+"
+    rf"(?P<day>{DAY}|working day|day)\s+(?:of|in)\s+",
     re.IGNORECASE,
 )
-_OF_YEAR = re.compile(rf"\b(?P<nth>{NTH})\s+day\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b", re.IGNORECASE)
+_OF_YEAR = re.compile(
+    rf"\b(?:(?P<nth>{NTH})\s+day|day\s+(?P<n>\d{{1,3}}))\s+of\s+(?:the\s+year\s+)?(?P<year>\d{{4}})\b",
+    re.IGNORECASE,
+)
 _RIGHT = re.compile(
     r"\b(?:date|day)\s+(?:comes?\s+|is\s+)?(?:right|immediately|directly|just)\s+(?P<side>before|after)\b",
     re.IGNORECASE,
@@ -59,22 +69,24 @@ _A_DAY = re.compile(rf"\b{DAY}\b", re.IGNORECASE)
 _ASKS_DAY = re.compile(r"\b(?:what|which)\s+(?:week\s?day|day(?:\s+of\s+the\s+week)?)\b", re.IGNORECASE)
 _LATER = re.compile(
     rf"\b(?:in\s+(?P<ahead>\d+|{NUMBER})\s+(?P<unit2>days|weeks)\b|"
-    rf"(?P<n>\d+|{NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before)\b)",
+    rf"(?P<n>\d+|{NUMBER})\s+(?P<unit>days|weeks)\s+(?P<side>later|earlier|ago|from|after|before|on)\b)",
     re.IGNORECASE,
 )
+# "Friday 20:00. What weekday is it 72 hours later?"
+_AT_HOUR = re.compile(
+    rf"\b{DAY},?\s+(?:at\s+)?(?P<time>\d{{1,2}}:\d\d|noon|midnight|\d{{1,2}}\s*[ap]\.?m\b)", re.IGNORECASE
+)
+_HOURS = re.compile(r"\b(?P<n>\d{1,3})\s+hours\b", re.IGNORECASE)
 _YEAR_ASKED = re.compile(r"\b(?:what|which)\s+year\b", re.IGNORECASE)
+_ASKS_BORN = re.compile(r"\b(?:birth\s?da(?:te|y)|date\s+of\s+birth|born)\b[^.?]*\?|\bborn\s*\?", re.IGNORECASE)
 _ASKS_WHEN_OLD = re.compile(r"\bold\s+on\s+(?:what|which)\b|\b(?:when|date|day)\b[^.?]*\bold\b", re.IGNORECASE)
 _DAYS_OLD = re.compile(r"\b(?P<n>\d[\d,]*)\s+(?P<unit>days|weeks|months)\s+old\b", re.IGNORECASE)
 
-_MONTHS_LATER = re.compile(
-    r"\b(?P<n>\d+)\s+months\s+(?P<side>after|before|later|earlier|from|on\s+from)\b", re.IGNORECASE
-)
-_HOW_MANY_MONTHS = re.compile(r"\b(?:how\s+many|number\s+of)\s+(?:\w+\s+)?months\b", re.IGNORECASE)
-_LENGTH_OF = re.compile(
-    r"\b(?:how\s+many|number\s+of)\s+(?P<unit>days|hours|minutes)\s+(?:are\s+(?:there\s+)?in|in|(?:do|does|did|has|have)\b)",
-    re.IGNORECASE,
-)
 _HALF_WAY = re.compile(r"\b(?:half[\s-]?way|mid-?way|exact(?:ly)?\s+(?:in\s+the\s+)?middle)\b", re.IGNORECASE)
+
+_YEAR_BEGAN = re.compile(
+    r"\b(?:the\s+)?year\s+(?P<year>\d{4})\s+(?=(?:began|beg[iu]ns?|start(?:s|ed)?)\b)", re.IGNORECASE
+)
 
 _NAMED_DAYS = {
     r"new year['’]s day": "1 January",
@@ -86,16 +98,21 @@ _NAMED_DAYS = {
 }
 _NAMED_DAY = re.compile(rf"\b(?P<name>{'|'.join(_NAMED_DAYS)})(?:,| in| of)?\s+(?P<year>\d{{4}})\b", re.IGNORECASE)
 _MINUTES_LEFT_OUT = re.compile(
-    rf"\b(?P<hours>{NUMBER}|an) (?:hours?|hrs?|h) (?:and )?(?P<minutes>\d\d|fifteen|twenty|thirty|forty|fifty|[a-z]+ty-five)"
+    rf"\b(?P<hours>{NUMBER}|an) (?:hours?|hrs?|h) (?:and )?"
+    r"(?P<minutes>\d\d|fifteen|twenty|thirty|forty|fifty|[a-z]+ty-five)"
     r"(?=\s*(?:[.,;?!]|$)|\s+(?:late|early|long|later|earlier|after|before)\b)",
     re.IGNORECASE,
 )
-_FOUR_DIGITS = re.compile(r"(?<![\w.,:-])(?P<h>[01]\d|2[0-3])(?P<m>[0-5]\d)\s*(?:hours|hrs|h)\b", re.IGNORECASE)  # 0215 hours
+_FOUR_DIGITS = re.compile(
+    r"(?<![\w.,:-])(?P<h>[01]\d|2[0-3])(?P<m>[0-5]\d)\s*(?:hours|hrs|h)\b", re.IGNORECASE
+)  # 0215 hours
 _WITH_A_POINT = re.compile(
     rf"(?<![\w.,:-])(?P<h>1?\d|2[0-3])\.(?P<m>[0-5]\d)(?=\s*(?:{clocks.HALF}))", re.IGNORECASE
 )  # 4.35 in the morning
 _IN_THE_EVENING = re.compile(
-    r"(?<![\w.,:-])(?P<h>1?\d):(?P<m>[0-5]\d)\s*(?P<half>in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b", re.IGNORECASE
+    r"(?:(?<=\bat\s)|(?<=\bby\s)|(?<=\bfrom\s)|(?<=\buntil\s)|(?<=\btill\s)|(?<=\bafter\s)|(?<=\bsince\s)|(?<=\bbefore\s)|(?=\d+:))"
+    r"(?<![\w.,:-])(?P<h>1?\d)(?::(?P<m>[0-5]\d))?\s*(?P<half>in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b",
+    re.IGNORECASE,
 )
 _LARGE = re.compile(
     r"\b(?:[a-z]+[ -]){0,3}(?:hundred|thousand) (?=(?:days?|weeks?|months?|years?|hours?|minutes?)\b)",
@@ -111,9 +128,12 @@ def plainly(text: str) -> str:
         ),
         text,
     )
+    named = _YEAR_BEGAN.sub(r"1 January \g<year> ", named)
     named = _MINUTES_LEFT_OUT.sub(r"\g<hours> hours \g<minutes> minutes", mixed_in_figures(named))
     named = _WITH_A_POINT.sub(r"\g<h>:\g<m>", _FOUR_DIGITS.sub(r"\g<h>:\g<m>", named))
-    named = _IN_THE_EVENING.sub(lambda time: clocks.time_of_day(time["h"], time["m"], time["half"]) or time[0], named)
+    named = _IN_THE_EVENING.sub(
+        lambda time: clocks.time_of_day(time["h"], time["m"], time["half"]) or time[0], named
+    )
     return _LARGE.sub(lambda count: in_figures(count[0]), named)
 
 
@@ -130,7 +150,7 @@ def asked(text: str) -> Reading | None:
         or _weekday(text, dates)
         or _turning(text, full)
         or (series.asked(text, full) if full or not dates else None)
-        or _months(text, dates)
+        or months.asked(text, dates)
         or _half_way(text, full)
         or (None if dates else lasting.asked(text))
     )
@@ -146,11 +166,11 @@ def _counted(text: str, dates: Sequence[DateMention], full: Sequence[DateMention
     if not kinds or not _only_counts(text, dates):
         return None
     kind = next((one for one in kinds if not re.fullmatch(f"{DAY}s", one, re.I)), kinds[0])
-    months = [date for date in dates if date.month and date.year and not date.day]
+    of_year = [date for date in dates if date.month and date.year and not date.day]
     if len(full) == 2 and len(dates) == 2:
         first, last = sorted(date.value() for date in full)
         return _call("count_days", first, f"{kind} until {last}")
-    return _call("count_days", months[0].value(), kind) if len(months) == 1 and not full else None
+    return _call("count_days", of_year[0].value(), kind) if len(of_year) == 1 and not full else None
 
 
 def _only_counts(text: str, dates: Sequence[DateMention]) -> bool:
@@ -158,7 +178,7 @@ def _only_counts(text: str, dates: Sequence[DateMention]) -> bool:
     undated = text
     for date in dates:
         undated = undated[: date.start] + " " * (date.end - date.start) + undated[date.end :]
-    plain = _KIND.sub(" ", re.sub(r"\([^)]*\)", " ", undated))
+    plain = _LASTS.sub(" ", _KIND.sub(" ", re.sub(r"\([^)]*\)", " ", undated)))
     asks = next((part for part in re.split(r"[.?!]", plain) if lexicon.COUNT.search(part)), None)
     words = re.findall(r"[^\W\d_]+", asks.lower()) if asks else []
     return asks is not None and set(words) <= STOP_WORDS | _COUNTING
@@ -182,20 +202,21 @@ def _beside(text: str, full: Sequence[DateMention]) -> Reading | None:
 def _in_month(text: str, dates: Sequence[DateMention]) -> Reading | None:
     """The second Sunday of a month whose year stands elsewhere, the 60th day of a year."""
     if found := _OF_YEAR.search(text):
-        return _call("add", f"{found['year']}-01-01", f"{number_of(found['nth']) - 1} days")
+        return _call("add", f"{found['year']}-01-01", f"{number_of(found['nth'] or found['n']) - 1} days")
     found = _NTH_DAY.search(text)
-    months = [date for date in dates if date.month and not date.day]
+    bare = [date for date in dates if date.month and not date.day]
     years = {date.year for date in dates if date.year}
     if (
         not found
         or not _WHEN.search(text)
-        or len(months) != 1
+        or len(bare) != 1
         or len(years) != 1
-        or found.end() != months[0].start
+        or found.end() != bare[0].start
         or len(dates) > 2
     ):
         return None
-    return _call("in_month", f"{min(years):04}-{months[0].month:02}", f"{found['nth']} {found['day']}")
+    nth = found["nth"] if found["nth"].lower() == "last" else ORDINALS[number_of(found["nth"]) - 1]
+    return _call("in_month", f"{min(years):04}-{bare[0].month:02}", f"{nth} {found['day']}")
 
 
 def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
@@ -204,6 +225,11 @@ def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
     if len(days) != 1 or not _ASKS_DAY.search(text) or any(date.year for date in dates):
         return None
     name = days.pop().capitalize()
+    at, hours = _AT_HOUR.search(text), _HOURS.findall(in_figures(text))
+    if at and len(hours) == 1 and not dates:
+        moment = parse_moment(at["time"]).at
+        over = (moment.hour * 60 + moment.minute + 60 * int(hours[0])) // (24 * 60)
+        return _call("add", name, f"{over} days")
     if (later := _LATER.search(text)) and not dates:
         back = (later["side"] or "").lower() in ("earlier", "ago", "before")
         count, unit = later["n"] or later["ahead"], later["unit"] or later["unit2"]
@@ -216,30 +242,6 @@ def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
         return None
     apart = of_month[1] - of_month[0]
     return _call("add" if apart >= 0 else "subtract", name, f"{abs(apart)} days")
-
-
-def _months(text: str, dates: Sequence[DateMention]) -> Reading | None:
-    """How many months lie between two, how many days or minutes some have, which month comes so many later."""
-    months = [date for date in dates if date.month and not date.day]
-    years = sorted({date.year for date in months if date.year})
-    if not months or len(months) != len(dates) or not years:
-        return None
-    places = sorted((date.year or years[0]) * 12 + date.month - 1 for date in months)
-    if later := _MONTHS_LATER.search(in_figures(text)):
-        back = later["side"].lower() in ("before", "earlier")
-        first = f"{places[0] // 12:04}-{places[0] % 12 + 1:02}-01"
-        return _call("subtract" if back else "add", first, f"{later['n']} months") if len(places) == 1 else None
-    if len(places) == 2 and len(years) == 2 and _HOW_MANY_MONTHS.search(text):
-        both = " + 1" if re.search(r"\b(?:both|inclusive|included|including)\b", text, re.IGNORECASE) else ""
-        return Reading("calculate", {"expression": f"{places[1]} - {places[0]}{both}"}, 1.0)
-    length = _LENGTH_OF.search(text)
-    if length is None or places[-1] - places[0] != len(places) - 1:
-        return None
-    lasts = sum(calendar.monthrange(place // 12, place % 12 + 1)[1] for place in places)
-    each = {"hours": " * 24", "minutes": " * 24 * 60"}.get(length["unit"].lower(), "")
-    if not each and len(places) == 1:
-        return None  # its days: ``moments``
-    return Reading("calculate", {"expression": f"{lasts}{each}"}, 1.0)
 
 
 def _half_way(text: str, full: Sequence[DateMention]) -> Reading | None:
@@ -256,7 +258,8 @@ def _turning(text: str, full: Sequence[DateMention]) -> Reading | None:
         return None
     day = full[0].value()
     if (old := _DAYS_OLD.search(in_figures(text))) and (_BORN.search(text) or _ASKS_WHEN_OLD.search(text)):
-        return _call("add", day, f"{number_of(old['n'])} {old['unit'].lower()}")
+        born = _ASKS_BORN.search(text) and not re.search(r"\bborn (?:on|in)\b", text[: full[0].start])
+        return _call("subtract" if born else "add", day, f"{number_of(old['n'])} {old['unit'].lower()}")
     if (turns := _TURNS.search(text)) and (turns["nth"] or _BORN.search(text)):
         years = number_of(turns["n"] or turns["nth"])
         # who turned forty that day was born on it; but "born on 5 May 2007: when does he turn 18?"

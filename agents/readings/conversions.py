@@ -11,9 +11,9 @@ from pointwork.tools import units
 _QUANTITY = re.compile(
     r"(?P<n>(?<![\d/])\d+/\d+|-?\d[\d,]*(?:\.\d+)?)(?:\s*|-(?=[^\W\d_]))(?P<unit>°\s*[CF]\b|(?:kilomet|met|mile|km)\w*\s+an?\s+(?:hour|second)\b|[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?(?:\^?[23])?)"
 )
-_COUNTRY = r"(?:US|U\.S\.|UK|imperial|British)"
-_UNIT = (
-    rf"(?:{_COUNTRY}\s+)?(?:square\s+|cubic\s+|nautical\s+|metric\s+|fluid\s+|fl\.?\s+|degrees?\s+)?"
+COUNTRY = r"(?:US|U\.S\.|UK|imperial|British)"
+UNIT = (
+    rf"(?:{COUNTRY}\s+)?(?:square\s+|cubic\s+|nautical\s+|metric\s+|fluid\s+|fl\.?\s+|degrees?\s+)?"
     r"[^\W\d_]+(?:(?:/|\s+per\s+)[^\W\d_]+)?|°\s*[CF]"
 )
 
@@ -34,9 +34,9 @@ def asked_unit(text: str) -> tuple[str, object] | None:
         r"[.:;,=]\s+({u})\s*\?",
     )
     for pattern in patterns:
-        for match in re.finditer(pattern.replace("{u}", _UNIT), text, re.I):
+        for match in re.finditer(pattern.replace("{u}", UNIT), text, re.I):
             name = re.sub(r"^(?:US|degrees?)\s+", "", match[1], flags=re.I)
-            bare = re.sub(rf"^{_COUNTRY}\s+", "", name)
+            bare = re.sub(rf"^{COUNTRY}\s+", "", name)
             for candidate in (name, bare, bare.split()[0]):
                 parsed = unit_of(candidate)
                 if candidate.lower() in ("pound", "pounds") and _MONEY_TALK.search(text):
@@ -79,8 +79,8 @@ def unit_of(name: str) -> object | None:
 
 
 _TWO_WORDS = re.compile(
-    rf"{_COUNTRY}\s+(?:fluid|fl)\.?\s+[^\W\d_]+|"
-    rf"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|{_COUNTRY}|sq|cu)\.?[\s-]+[^\W\d_]+|"
+    rf"{COUNTRY}\s+(?:fluid|fl)\.?\s+[^\W\d_]+|"
+    rf"(?:nautical|square|cubic|metric|light|fluid|fl|degrees?|deg|{COUNTRY}|sq|cu)\.?[\s-]+[^\W\d_]+|"
     r"(?:long|short)\s+(?:ton|hundredweight)s?\b",
     re.IGNORECASE,
 )
@@ -117,7 +117,7 @@ def compatible(first: object, second: object) -> bool:
 
 _FACTOR = re.compile(
     r"(?P<n>\d[\d,]*(?:\.\d+)?)\s*(?P<a>[^\W\d_]+)\s+(?:to|per|for)\s+(?:the|an?|one|each|every)\s+(?P<b>[^\W\d_]+)|"
-    r"\b(?:1|one|an?)\s+(?P<b2>[^\W\d_]+)\s*(?:=|is|equals|being|as)\s*(?P<n2>\d[\d,]*(?:\.\d+)?)\s*(?P<a2>[^\W\d_]+)",
+    r"\b(?:1|one|an?)\s+(?:(?:US|UK|imperial|British)\s+)?(?P<b2>[^\W\d_]+)\s*(?:=|is|equals|being|as)\s*(?P<n2>\d[\d,]*(?:\.\d+)?)\s*(?P<a2>[^\W\d_]+)",
     re.I,
 )
 
@@ -134,7 +134,16 @@ def stated_factor(text: str) -> tuple[str, object, object, str] | None:
 
 OF_ONE = {"half": "0.5", "a quarter": "0.25", "three quarters": "0.75"}
 _PART_OF = re.compile(rf"\b({'|'.join(OF_ONE)})\s+(?:of\s+)?an?\s+(?=[^\W\d_]+)", re.I)
-_BELOW = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "twelfth": 12, "sixteenth": 16}
+_BELOW = {
+    "third": 3,
+    "quarter": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "eighth": 8,
+    "tenth": 10,
+    "twelfth": 12,
+    "sixteenth": 16,
+}
 _PARTS_OF = re.compile(
     rf"\b(?P<above>an?|{'|'.join(NUMBER_WORDS)}|\d{{1,2}})[\s-](?P<below>{'|'.join(_BELOW)})s?\s+of\s+an?\s+(?=[^\W\d_]+)",
     re.I,
@@ -152,6 +161,7 @@ _DECIMALS = re.compile(
 )
 # one bar of chocolate is none; "how much is that in bar?", "pressure in bar"
 _PRESSURE = re.compile(r"(?<=\d)\s*bar\b(?!\s+of\b)|(?<=\bin)\s+bar\b(?=\s*(?:[,.?]|$))", re.I)
+_WATT_HOURS = re.compile(r"\b(kilo)?watt[\s-]hours?\b", re.I)
 _PRESSED, _BAR = re.compile(r"\b(?:psi|[kh]?pa|pascals?|mbar|atm)\b", re.I), re.compile(r"\s+bar\b", re.I)
 
 
@@ -164,6 +174,7 @@ def measured(text: str) -> str:
     """A text with its measures as units know them: 5 ft 11 inches, 0.75 litre, 1200 pounds."""
     text = _PART_OF.sub(lambda part: f"{OF_ONE[part[1].lower()]} ", _PARTS_OF.sub(_part, text))
     text = _FEET_INCHES.sub(r"\g<feet> inches", _UNSAID.sub(_said, in_figures(text)))
+    text = _WATT_HOURS.sub(lambda unit: f"{'k' if unit[1] else ''}Wh", text)
     pressure = _BAR if _PRESSED.search(text) else _PRESSURE
     return without_decimals(pressure.sub(" bars", text))
 
@@ -176,48 +187,6 @@ def _part(match: re.Match[str]) -> str:
 
 def _said(match: re.Match[str]) -> str:
     return f"{match['whole']} {match['rest']} {'lb' if match['unit'].lower() == 'stone' else 'inches'}"
-
-
-def conversion(text: str) -> Reading | None:
-    """A quantity of the text in the unit that the question asks for; ``4 lb 6 oz`` is one quantity."""
-    text = measured(text)
-    if (consumed := _consumption(text)) is not None:
-        return consumed
-    asked = asked_unit(text) or _needed_unit(text)
-    factor = stated_factor(text)
-    if factor is not None:
-        return by_factor(*factor, asked)
-    if asked is None:
-        return None
-    if (covered := _covered(text, *asked)) is not None:
-        return covered
-    if (warmed := _by_degrees(text, asked[1])) is not None:
-        return warmed
-    if (flowed := _over_time(text, *asked)) is not None:
-        return flowed
-    if _ASIDE.search(text) and (plain := _in_unit(_ASIDE.sub(" ", text), *asked)) is not None:
-        return plain
-    return _in_unit(text, *asked) if quantities(text) else _of_one(text, *asked)
-
-
-def _in_unit(text: str, name: str, unit: object) -> Reading | None:
-    # "9 knots: how many km/h are nine knots?" is one quantity
-    fitting = list({q[2]: q for q in quantities(text) if compatible(q[3], unit)}.values())
-    joined = len(fitting) == 2 and text[fitting[0][1] : fitting[1][0]].strip() in ("", "and", ",")
-    fitting = fitting if joined else [q for q in fitting if not (q[3] == unit and len(fitting) > 1)]
-    if not fitting or len(fitting) > 2:
-        return None
-    if len(fitting) == 2 and not joined:
-        return None
-    written = " + ".join(q[2] for q in fitting)
-    rest = text
-    for start, end, *_ in fitting:
-        rest = rest[:start] + " " * (end - start) + rest[end:]
-    others = set(re.findall(r"\d+(?:\.\d+)?", rest)) - {q[2].split()[0] for q in fitting} - {"1"}  # "one stick"
-    same = all(q[3] == unit for q in fitting)
-    if same:
-        return None
-    return Reading("calculate", {"expression": f"({written}) to {in_parts(text, name)}"}, 0.6 if others else 1.0)
 
 
 def in_parts(text: str, name: str) -> str:
@@ -240,122 +209,4 @@ def by_factor(
     made = unit if forwards else per
     if asked is not None and asked[1] not in (unit, per) and compatible(asked[1], made):
         written = f"{written} * 1 {units.unit_text(made)} to {asked[0]}"
-    return Reading("calculate", {"expression": written}, 1.0)
-
-
-# "I need bar.", "My listing needs square metres.", "103.1 °F. Celsius please"
-_WANTS = r"(?:needs?|wants?|gives?|tells?|shows?|says?|only\s+(?:takes?|knows?)|works?\s+in|figures?\s+in)\s+(?:me\s+|us\s+|it\s+|that\s+)?(?:in\s+)?"
-_NEEDED_UNIT = re.compile(
-    rf"(?:\b{_WANTS}|(?:^|[.:;,–-]\s+)(?:and\s+)?(?:in\s+)?)(?:the\s+|plain\s+|decimal\s+|whole\s+)?(?P<unit>{_UNIT})"
-    r"(?=\s*,?\s*(?:please|pls|thanks)\b|\s*[,.?!]|\s*$)",
-    re.I,
-)
-
-
-def _needed_unit(text: str) -> tuple[str, object] | None:
-    """A unit that is named without a number and that the one quantity of a text has not."""
-    found = quantities(text)
-    if not found or not all(compatible(one[3], found[0][3]) for one in found):
-        return None
-    for match in _NEEDED_UNIT.finditer(text):
-        unit = unit_of(match["unit"])
-        if unit is not None and compatible(unit, found[0][3]) and all(unit != one[3] for one in found):
-            return match["unit"], unit
-    return None
-
-
-_ONE_OF = re.compile(rf"(?:^\W*|\b(?:an?|one|1|per)\s+)(?P<unit>{_UNIT})\b", re.I)
-
-
-def _of_one(text: str, name: str, unit: object) -> Reading | None:
-    """One of a unit: "How many grams are in an ounce?"."""
-    for match in _ONE_OF.finditer(text):
-        for written in (match["unit"], match["unit"].split()[0]):
-            other = unit_of(written)
-            if other is not None and compatible(other, unit) and other != unit:
-                return Reading("calculate", {"expression": f"(1 {written}) to {name}"}, 1.0)
-    return None
-
-
-_SIDE = r"(?P<n{0}>\d+(?:\.\d+)?)\s*(?P<u{0}>[^\W\d_]+(?<!by)(?<!x))?"
-_SIDES = re.compile(rf"(?<![\d.]){_SIDE.format(1)}\s*(?:by|x|×)\s*{_SIDE.format(2)}", re.I)
-
-
-def _covered(text: str, name: str, unit: object) -> Reading | None:
-    """The area of what is so long and so wide, in a unit of area: "12 ft by 15 ft: how many square yards?"."""
-    sides = _SIDES.search(text)
-    if sides is None or len(re.findall(r"\d+(?:\.\d+)?", text)) != 2:
-        return None
-    wide = unit_of(sides["u2"] or sides["u1"] or "")
-    long = unit_of(sides["u1"] or sides["u2"] or "")
-    if wide is None or long is None or not compatible(units.registry().Unit("metre") ** 2, unit):
-        return None
-    if not (compatible(wide, long) and compatible(wide, unit_of("metre"))):
-        return None
-    written = f"{sides['n1']} {sides['u1'] or sides['u2']} * {sides['n2']} {sides['u2'] or sides['u1']}"
-    return Reading("calculate", {"expression": f"({written}) to {name}"}, 1.0)
-
-
-_DEGREES = re.compile(
-    r"\b(?:by|rose|risen|rise\w*|f[ae]ll\w*|drop\w*|differ\w*|warmer|colder|hotter|cooler|range|swing)\b", re.I
-)
-
-
-def _by_degrees(text: str, unit: object) -> Reading | None:
-    """By how many degrees something has changed, in those of another scale: 9 of Celsius are 16.2 of Fahrenheit."""
-    scales = [unit_of("celsius"), unit_of("fahrenheit")]
-    found = [one for one in quantities(text) if one[3] in scales]
-    if unit not in scales or len(found) != 1 or not _DEGREES.search(text) or found[0][3] == unit:
-        return None
-    sign = "*" if unit == scales[1] else "/"
-    return Reading("calculate", {"expression": f"{found[0][2].split()[0]} {sign} 1.8"}, 1.0)
-
-
-# "64 GB (10^9 bytes each)", not "(12 ounces)"
-_ASIDE = re.compile(r"\s*\([^()]*(?:=|\^|\beach\b)[^()]*\)", re.I)
-_LITRES_PER = r"(?:l|lit(?:re|er)s?)\s*(?:/|per)\s*100\s*(?:km|kilomet(?:re|er)s?)\b"
-_MILES_PER = rf"(?:mpg\b|(?:miles|mi)\s*(?:per|to the|to a|an?|/)\s*(?P<whose>(?:{_COUNTRY}\s+)?)gallon\b)"
-_CONSUMED = re.compile(rf"(?P<n>\d+(?:\.\d+)?)\s*(?:(?P<litres>{_LITRES_PER})|{_MILES_PER})", re.I)
-_ASKS_LITRES, _ASKS_MILES = (
-    re.compile(rf"(?:\b(?:how many|in(?:to)?|to|as)\s+|[.:;,]\s+){per}", re.I) for per in (_LITRES_PER, _MILES_PER)
-)
-
-
-def _consumption(text: str) -> Reading | None:
-    """Miles a gallon in litres per 100 km, or the other way: the one is no multiple of the other."""
-    given, litres, miles = _CONSUMED.search(text), _ASKS_LITRES.search(text), _ASKS_MILES.search(text)
-    if given is None or (litres is None) == (miles is None) or (given["litres"] is None) != (miles is None):
-        return None
-    if miles is not None:
-        written = f"100 km / ({given['n']} litres) to miles per {miles['whose'].strip()} gallon"
-    else:
-        whose = (given["whose"] or "").strip()
-        written = f"100 km / ({given['n']} miles / 1 {whose} gallon) to litres"
-    return Reading("calculate", {"expression": re.sub(r" {2,}", " ", written)}, 1.0)
-
-
-_TIME_UNIT = r"(?:second|minute|hour|day|week|min|h|hr)"
-_RATE = re.compile(rf"\s*(?:an?|each|every|per|/)\s*(?P<per>{_TIME_UNIT})\b", re.I)
-_LASTING = re.compile(
-    rf"\b(?:in|over|during|for|per|after|within)\s+(?P<n>\d+(?:\.\d+)?|an?|one)\s+(?P<unit>{_TIME_UNIT})s?\b|"
-    rf"\b(?:an?|per|each|every)\s+(?P<one>{_TIME_UNIT})\s*\?",
-    re.I,
-)
-
-
-def _over_time(text: str, name: str, unit: object) -> Reading | None:
-    """What comes together at a rate: "15 ml a minute. How many litres is that in a day?"."""
-    if compatible(unit, unit_of("hour")):
-        return None
-    found = [(one, rate) for one in quantities(text) if (rate := _RATE.match(text, one[1]))]
-    if len(found) != 1 or not compatible(found[0][0][3], unit):
-        return None
-    (_, _, amount, _), rate = found[0]
-    lasting = _LASTING.search(text, rate.end())
-    if lasting is None or len(re.findall(r"\d+(?:\.\d+)?", text)) > 1 + bool(
-        lasting["n"] and lasting["n"][0].isdigit()
-    ):
-        return None
-    count = lasting["n"] if lasting["n"] and lasting["n"][0].isdigit() else "1"
-    written = f"{amount} / {rate['per']} * {count} {lasting['unit'] or lasting['one']} to {name}"
     return Reading("calculate", {"expression": written}, 1.0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from pointwork.agents.readings import Reading, clocks, conversions, lexicon, moments
+from pointwork.agents.readings.converting import conversion
 from pointwork.agents.readings.question import Question, year_of
 from pointwork.agents.readings.wanting import COUNTED, wanted
 from pointwork.errors import ToolError
@@ -80,20 +81,32 @@ _NEEDED = re.compile(
 )
 
 
+# "How many full weeks are that?", not "how many full boxes do I need?"
+_FULL = re.compile(
+    r"\bhow\s+many\s+(?:full|whole|complete)\s+(?!.*\b(?:need\w*|must|have\s+to|buy)\b)", re.IGNORECASE | re.DOTALL
+)
+_ASKS_DATE = re.compile(r"\b(?:what|which)\s+(?:date|day)\b(?!.*\btime\b)", re.IGNORECASE | re.DOTALL)
 _ASKS_MONTH = re.compile(r"\b(?:what|which)\s+(?:calendar\s+)?month\b", re.IGNORECASE)
 
 
 def as_asked(question: str, answer: str) -> str:
     """An answer that is a number, with or without a unit, or a date, as the question asks for it.
 
-    Of a day that was calculated the month, where that is asked for. ``By how many percent has it come down?`` asks for a size and not for a sign. Of things that must be bought
-    whole, the next whole number is enough. Last, it is rounded as the question says.
+    Of a day that was calculated the month, where that is asked for. ``By how many percent has it come down?`` asks
+    for a size and not for a sign. Of things that must be bought whole, the next whole number is enough, of
+    "how many full weeks" the one before. Last, it is rounded as the question says.
     """
     if _ASKS_MONTH.search(question) and (day := re.fullmatch(r"(\d{4})-(\d\d)-\d\d(?: .*)?", answer.strip())):
-        return f"{calendar.month_name[int(day[2])]} {day[1]}"
+        said = calendar.month_name[int(day[2])]
+        return f"{said} {day[1]}" if re.search(r"\d{4}", question) else said
+    if _ASKS_DATE.search(question) and (day := re.fullmatch(r"(\d{4}-\d\d-\d\d) \d\d:\d\d", answer.strip())):
+        return day[1]
     number = _AMOUNT.fullmatch(answer.strip())
     if number is None:
         return answer
+    if _FULL.search(question) and "." in number["n"]:
+        down = Decimal(number["n"].replace(",", "")).quantize(Decimal(1), ROUND_FLOOR)
+        return f"{down:f}{number['rest'] or ''}"
     if number["n"].startswith("-") and _LESS.search(question):
         answer = answer.strip()[1:]
     needed = None if _ROUNDING.search(question) else _NEEDED.search(question)
@@ -168,11 +181,7 @@ def _each(question: str, answer: str, text: str) -> Reading | None:
     ):
         return None
     asked = conversions.asked_unit(question)
-    to = (
-        f" to {asked[0]}"
-        if asked is not None and conversions.conversion(f"{answer} in {asked[0]}") is not None
-        else ""
-    )
+    to = f" to {asked[0]}" if asked is not None and conversion(f"{answer} in {asked[0]}") is not None else ""
     return Reading("calculate", {"expression": f"{place['n'].replace(',', '')} * {answer}{to}"}, 1.0)
 
 

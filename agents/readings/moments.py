@@ -3,9 +3,10 @@
 import calendar
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 
-from pointwork.agents.readings import Reading, calendars, lexicon
-from pointwork.agents.readings.conversions import conversion
+from pointwork.agents.readings import Reading, calendars, lexicon, zones
+from pointwork.agents.readings.converting import conversion
 from pointwork.agents.readings.question import MONTHS_PATTERN, Question
 from pointwork.errors import ToolError
 from pointwork.tools import dates
@@ -28,9 +29,9 @@ _PERIOD = re.compile(
 _TODAY = re.compile(r"\b(?:today|tomorrow|yesterday)\b(?!\s+is\b)", re.I)
 _MONTH = re.compile(rf"\b(?:{MONTHS_PATTERN})\.?,?\s+(?:of\s+)?(?P<year>\d{{4}})\b|\b\d{{4}}-\d{{2}}\b", re.I)
 _TIME = re.compile(
-    r"\b\d{1,2}:\d{2}(?::\d{2})?(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|\b(?:noon|midnight)\b|"
+    r"\b\d{1,2}:\d{2}(?::\d{2})?(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]\.?m\b\.?|(?<!past\s)(?<!to\s)\b(?:noon|midnight)\b|"
     r"\b(?P<part>(?:a\s+)?quarter|half|ten|twenty|five|twenty-five|\d{1,2})(?:\s+minutes)?\s+(?P<side>past|to)\s+"
-    r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b",
+    r"(?P<hour>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midday|midnight|\d{1,2})\b",
     re.I,
 )
 # How far two moments are apart, whichever comes first.
@@ -43,7 +44,7 @@ _WORDS = {word: number for number, word in enumerate(_HOURS, 1)} | {
 }  # fmt: skip
 _BACK = re.compile(
     r"\b(?:before|earlier|ago|prior|previous|minus|subtract|less|in\s+advance|ahead\s+of|latest\s+(?:time|moment)|"
-    r"(?:go(?:ing)?|count\w*)\s+back(?:wards)?|(?:must|should|shall|do(?:es)?)\s+(?:i|we|she|he|they|it)\s+(?:(?:have|need)\s+to\s+)?(?:leave|start|set\s+off|begin))\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
+    r"(?:go(?:ing)?|count\w*)\s+back(?:wards)?|count\w*\s+(?:\w+\s+){1,4}back)\b|\s[-\u2212\u2013]\s+\d+\s+(?:min|hour|day|week|month|year)",
     re.I,
 )
 WEEKDAY = re.compile(
@@ -79,6 +80,17 @@ BOTH = re.compile(
     re.I,
 )
 _ORDINAL = re.compile(r"\b\d+(?:st|nd|rd|th)\b", re.I)
+NEITHER = re.compile(
+    r"\b(?:count\w*|with|includ\w*)\s+neither\b|\bneither\b[^.?]*\bcount\w*|\bnot\s+counting\s+either\b|\bexcluding\s+both\b",
+    re.I,
+)
+# "valid for 90 days and the first of them is 7 March": it ends a day earlier
+_ITS_FIRST = re.compile(
+    r"\bfirst\s+(?:of\s+(?:them|these|those|the\s+\w+)|day)\s+(?:is|being|was)\b|"
+    r"\b(?:is|as|being|counts?\s+as)\s+(?:itself\s+)?(?:the\s+first\s+(?:of|day)|day\s+(?:1|one))\b",
+    re.I,
+)
+_NEXT_FIRST = re.compile(r"\b(?:next\s+day|day\s+after|later|from\s+now)\b", re.I)
 _AGAIN = re.compile(r"\b(?:another|again|further|more|then|plus|twice|each)\b", re.I)
 _OLD = re.compile(r"\bhow\s+old\b|\bage\b|\byears\s+old\b|\b(?:which|what)\s+(?:birthday|anniversary)\b", re.I)
 _MORNING = re.compile(r"\b(?:morning|a\.?m\.?)\b", re.I)
@@ -100,6 +112,8 @@ def readings(text: str) -> list[Reading]:
     text = calendars.plainly(text)
     if (asked := calendars.asked(text)) is not None:
         return [asked]
+    if zones.unclear(text):
+        return []
     gap = _GAP.match(text)
     found = _found(_DOTTED.sub(r"\1:\2", gap["inside"] if gap else text))
     reading = _dated(text, found) or _of_month(text, found) or conversion(text)
@@ -128,9 +142,16 @@ def _found(text: str) -> _Found:
     return _Found(days, times, lengths, _PERIOD.sub(" ", rest))
 
 
+_AT_ONCE = re.compile(
+    rf"[\s,]*(?:(?:UTC|GMT|local\s+time)\b)?[\s,]*(?:(?:on|at|of|from|-|–)\s+)?(?:the\s+)?(?:{calendars.DAY},?\s+)?(?:the\s+)?",
+    re.I,
+)
+
+
 def _at_once(day: tuple[int, int], clock: re.Match[str]) -> bool:
-    """Whether a time is told of a day: "3 June, 14:00", "at 14:00 on 3 June"."""
-    return 0 <= clock.start() - day[1] <= 4 or 0 <= day[0] - clock.end() <= 4
+    """Whether a time is told of a day: "3 June, 14:00", "at 14:00 UTC on 3 June"."""
+    between = clock.string[day[1] : clock.start()] or clock.string[clock.end() : day[0]]
+    return _AT_ONCE.fullmatch(between) is not None
 
 
 def periods(text: str) -> list[str]:
@@ -140,14 +161,15 @@ def periods(text: str) -> list[str]:
 
 def _time(match: re.Match[str], text: str) -> str:
     if not match["hour"]:
-        return match[0]
-    hour = _WORDS.get(match["hour"].lower()) or int(match["hour"])
+        return {"noon": "12:00", "midnight": "00:00"}.get(match[0].lower(), match[0])
+    named = {**_WORDS, "noon": 12, "midday": 12, "midnight": 0}
+    hour = named[match["hour"].lower()] if match["hour"].lower() in named else int(match["hour"])
     part = re.sub(r"^a\s+", "", match["part"].lower())
-    named = {"quarter": 15, "half": 30, "twenty-five": 25, **_WORDS}
-    minutes = named[part] if part in named else int(part)
+    said = {"quarter": 15, "half": 30, "twenty-five": 25, **_WORDS}
+    minutes = said[part] if part in said else int(part)
     behind = re.split(r"[,.;]|\band\b", text[match.end() :])[0]
     half = behind if _AFTERNOON.search(behind) or _MORNING.search(behind) else text  # "ten to two in the afternoon"
-    if _AFTERNOON.search(half) and not _MORNING.search(behind) and hour < 12:
+    if _AFTERNOON.search(half) and not _MORNING.search(behind) and 0 < hour < 12:
         hour += 12
     total = hour * 60 + (minutes if match["side"].lower() == "past" else -minutes)
     return f"{total // 60 % 24}:{total % 60:02}"
@@ -172,7 +194,10 @@ def _period(written: str) -> str:
     text = re.sub(rf"\b{_NUMBER}(?=[\s-]*(?:{_PERIOD_UNIT})\b)", digits, written, flags=re.I)
     text = re.sub(r"(?<=\d)-(?=[a-z])", " ", text)
     return re.sub(
-        r"(\d+(?:\.\d+)?)\s*fortnights?", lambda m: f"{float(m[1]) * 2:g} weeks", text, flags=re.I
+        r"(\d+(?:\.\d+)?)\s*fortnights?",
+        lambda m: f"{float(m[1]) * 2:g} weeks",
+        text,
+        flags=re.I,
     ).replace(" and ", " ")
 
 
@@ -188,6 +213,9 @@ def _dated(text: str, found: _Found) -> Reading | None:
     if len(moments) == 2 and found.days and found.times == [] and _OLD.search(text):
         return _call("age", *_in_order(moments), score=score)
     if len(moments) == 2 and not found.periods and _BETWEEN.search(text) and not _OF_OTHERS.search(text):
+        if NEITHER.search(text) and found.days:
+            first, second = _in_order(moments)
+            return _call("difference", _day_after(first), second, score=score)
         operation = "difference_inclusive" if BOTH.search(text) and found.days else "difference"
         unit = _asked_period(text)
         first, second = _in_order(moments) if found.days else (moments[0], moments[1])
@@ -199,10 +227,27 @@ def _dated(text: str, found: _Found) -> Reading | None:
         first, second = (moments[1], moments[0]) if backwards else _in_order(moments)
         return _call("difference", first, second)
     if len(moments) == 1 and found.periods and (not _TODAY.fullmatch(moments[0]) or _SHIFTS.search(text)):
-        return _call("subtract" if _is_back(text) else "add", moments[0], " ".join(found.periods), score=score)
+        return _call(
+            "subtract" if _is_back(text) else "add", moments[0], " ".join(_counted(text, found)), score=score
+        )
     if len(found.days) == 1 and WEEKDAY.search(text):
         return _call("weekday", found.days[0], score=score)
+    if len(found.days) == 2 and not found.periods and (asked := lexicon.WEEKDAY.search(text)):
+        behind = _found(text[asked.end() :]).days  # "If 1 May 2024 was a Wednesday, which weekday was 1 May 2023?"
+        return _call("weekday", behind[0], score=score) if len(behind) == 1 else None
     return None
+
+
+def _counted(text: str, found: _Found) -> list[str]:
+    """The periods that a moment is shifted by; days of which that day is itself the first are one fewer."""
+    days = re.fullmatch(r"(\d+) days", found.periods[0]) if len(found.periods) == 1 and found.days else None
+    if days is None or not _ITS_FIRST.search(text) or _NEXT_FIRST.search(text):
+        return found.periods
+    return [f"{int(days[1]) - 1} days"]
+
+
+def _day_after(day: str) -> str:
+    return (dates.parse_moment(day).at.date() + timedelta(days=1)).isoformat()
 
 
 # "She did six hours today. What do we owe her?" asks for no day.
@@ -227,11 +272,20 @@ _BEGAN = re.compile(
     rf"\b(?:set\s+off|left|leav\w+|start\w*|beg[ai]n\w*|depart\w*|opened|put\s+\w+\s+in|went\s+in|since)\s+(?:at\s+)?(?:{_TIME.pattern})",
     re.I,
 )
+_MUST = re.compile(
+    r"\b(?:must|should|shall|do(?:es)?)\s+(?:i|we|she|he|they|it)\s+(?:(?:have|need)\s+to\s+)?"
+    r"(?:leave|start|set\s+off|set\s+out|begin|be\s+in\s+bed|go\s+to\s+(?:bed|sleep)|get\s+up)\b|"
+    r"\b(?:when|what\s+time|(?:what|which)\s+(?:date|day))\s+(?:did|was)\b[^?]*\b(?:leave|start|begin|set\s+off|set\s+out)\b|"
+    r"\bsince\s+(?:what\s+time|when)\b|\b(?:clock|watch)\b.*\bfast\b",
+    re.I | re.S,
+)
 _BEFORE_IT = re.compile(r"\b(?:before|until|till|by|latest|leave|start|begin)\b[^.?!]*$", re.I)
 
 
 def _is_back(text: str) -> bool:
     """Whether the period leads back in time; ``the day before`` a date does, ``before it is over`` does not."""
+    if _MUST.search(text):
+        return True
     began = _BEGAN.search(text)
     if began and not _BEFORE_IT.search(text[: began.start()].rpartition(". ")[2]):
         return False
@@ -256,7 +310,9 @@ def _of_month(text: str, found: _Found) -> Reading | None:
     """What one month or year is asked about: its length, its last Friday, whether it is a leap year."""
     if _LEAP.search(text):
         if (next_to := _NEXT_LEAP.search(text)) is not None:
-            return _leap_beside(int(next_to["year"]), 1 if next_to["side"].lower() in ("after", "following") else -1)
+            return _leap_beside(
+                int(next_to["year"]), 1 if next_to["side"].lower() in ("after", "following") else -1
+            )
         year = re.search(r"\b\d{4}\b", text)
         return _call("leap_year", year[0]) if year and not found.days else None
     month = _MONTH.search(text)

@@ -16,8 +16,13 @@ NTH = rf"(?<![\w-])(?:\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(sorted(ORDINALS, key=le
 
 _EVERY = re.compile(rf"\bevery\s+(?P<n>{NUMBER})\s+(?P<unit>min(?:ute)?s?|hours?)\b", re.IGNORECASE)
 _WITH_GAPS = re.compile(
-    rf"\b(?P<n>{NUMBER})\s+minutes\b[^.]*?\b(?P<gap>{NUMBER})\s+minutes\s+(?:in\s+)?between\b", re.IGNORECASE
+    rf"\b(?P<n>{NUMBER})\s+min(?:ute)?s?\b[^.]*?\b(?P<gap>{NUMBER})[\s-]min(?:ute)?s?\s+(?:(?:gaps?|breaks?|pauses?|changeovers?)\s+)?"
+    r"(?:in\s+)?between\b",
+    re.IGNORECASE,
 )
+# "Six meetings of 25 minutes … the last"
+_HOW_MANY = re.compile(rf"\b(?P<n>{NUMBER})\s+[a-z-]+s\s+(?:of|each|at|with)\b", re.IGNORECASE)
+_LAST = re.compile(r"\b(?:the|my|our)\s+last\b", re.IGNORECASE)
 # "25 minutes each, back to back"
 _IN_A_ROW = re.compile(
     rf"\b(?P<n>{NUMBER})[\s-](?P<unit>minutes?|mins?|hours?)\b(?=.*\b(?:back\s+to\s+back|in\s+a\s+row|one\s+after\s+(?:the|an)other|"
@@ -27,11 +32,12 @@ _IN_A_ROW = re.compile(
 _ENDS = re.compile(r"\b(?:over|ends?|finish\w*|done)\b[^.]*\?", re.IGNORECASE)
 _WHICH = re.compile(rf"\b(?:the|my|our|her|his|their)\s+(?P<nth>{NTH})\b", re.IGNORECASE)
 _FIRST_AFTER = re.compile(r"\b(?:first|next)\b[^.?]*\bafter\s+(?P<time>\d{1,2}:\d\d)", re.IGNORECASE)
-_LEAVES = re.compile(r"\b(?:when|what time|departures?)\b", re.IGNORECASE)
+_LEAVES = re.compile(r"\b(?:when|(?:at\s+)?what time|departures?)\b", re.IGNORECASE)
 
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _EVERY_DAYS = re.compile(
-    rf"\b(?:every\s+(?:(?P<n>{NUMBER})\s+(?P<unit>days|weeks|months)\b|(?P<other>second|other|third)\s+(?P<unit2>day|week|month)\b|"
-    r"(?P<unit3>day|week|month)\b)|(?P<often>daily|weekly|fortnightly|monthly)\b)",
+    rf"\b(?:every\s+(?:(?P<n>{NUMBER})\s+(?P<unit>days|weeks|months)\b|(?P<other>second|other|third)\s+(?P<unit2>day|week|month|{_DAY})\b|"
+    rf"(?P<unit3>day|week|month|{_DAY})\b)|(?P<often>daily|weekly|fortnightly|monthly)\b)",
     re.IGNORECASE,
 )
 _OFTEN = {"daily": "1 days", "weekly": "7 days", "fortnightly": "14 days", "monthly": "1 months"}
@@ -59,7 +65,8 @@ def _dated(text: str, full: Sequence[DateMention]) -> Reading | None:
         apart, unit = number_of(every["n"]), every["unit"].lower()
     else:
         apart = {"third": 3, "": 1}.get((every["other"] or "").lower(), 2)
-        unit = f"{(every['unit2'] or every['unit3']).lower()}s"
+        named = (every["unit2"] or every["unit3"]).lower()
+        unit = f"{'week' if len(named) > len('month') else named}s"  # of a weekday
     return _call(full[0].value(), f"{(which - 1) * apart} {unit}")
 
 
@@ -92,9 +99,12 @@ def _departing(text: str) -> Reading | None:
         passed = int((minutes_of(after["time"]) - times[0]) // apart) + 1
         return _call(start, f"{passed * apart:g} minutes") if passed > 0 else None
     which = _nth(text)
+    if which is None and _LAST.search(text) and (of := _HOW_MANY.search(text)):
+        which = number_of(of["n"])
     if which is None:
         return None
-    return _call(start, f"{(which if row and _ENDS.search(text) else which - 1) * apart:g} minutes")
+    lasts = (apart if row else float(number_of(gaps["n"])) if gaps else 0.0) if _ENDS.search(text) else 0.0
+    return _call(start, f"{(which - 1) * apart + lasts:g} minutes")
 
 
 def _gaps(times: Sequence[float]) -> list[float]:

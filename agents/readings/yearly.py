@@ -72,21 +72,27 @@ _WORDS = frozenset(
     )
 )
 
+
 def asked(text: str, dates: Sequence[DateMention]) -> Reading | None:
     """What a question about the place of a day in its year means, as one call; None: it is none."""
     days = [date for date in dates if date.day and date.month]
     full = [date for date in days if date.year]
     of_day = _numbered(text, days) or _week_of(text) or _quarter_day(text) or _kind_of(text, full)
-    return of_day if of_day is not None and _asks_only(text) else None
+    return of_day if of_day is not None and asks_only(text) else None
 
 
-def _asks_only(text: str) -> bool:
-    """Whether the part that asks is about a day and nothing else: not "Is it cheaper on a weekday?"."""
+def asks_only(text: str, also: frozenset[str] = frozenset()) -> bool:
+    """Whether the part that asks is about days and nothing else: not "Is it cheaper on a weekday?".
+
+    Args:
+        text: the question, with what it tells.
+        also: further words that it may have.
+    """
     for date in reversed(Question(text).dates):
         text = text[: date.start] + " " * (date.end - date.start) + text[date.end :]
     asking = [part for part in sentences(text) if _ASKS.search(part)]
     asks = next((part for part in asking if "?" in part), asking[0] if asking else text)
-    return set(re.findall(r"[^\W\d_]+", _IN_BRACKETS.sub(" ", asks).lower())) <= STOP_WORDS | _WORDS
+    return set(re.findall(r"[^\W\d_]+", _IN_BRACKETS.sub(" ", asks).lower())) <= STOP_WORDS | _WORDS | also
 
 
 def _call(operation: str, date: str, other: str = "") -> Reading:
@@ -118,9 +124,7 @@ def _week_of(text: str) -> Reading | None:
     if found := _WEEKS_OF_YEAR.search(text):
         return _call("iso_week", f"{found['year']}-12-28")  # always in the last one
     found = _DAY_OF_WEEK.search(text)
-    if found is None or not re.search(
-        r"\b(?:dates?|when|day|what|which)\b", text, re.IGNORECASE
-    ):
+    if found is None or not re.search(r"\b(?:dates?|when|day|what|which)\b", text, re.IGNORECASE):
         return None
     year, week = int(found["year"] or found["year2"]), int(found["week"] or found["week2"])
     at = _WEEKDAYS.index((found["day"] or found["day2"]).lower())

@@ -31,7 +31,7 @@ _AND_PART = re.compile(
     re.IGNORECASE,
 )
 _SIGNS = {"½": Fraction(1, 2), "¼": Fraction(1, 4), "¾": Fraction(3, 4)}
-_MIXED = re.compile(r"(?<![\w./,:-])(\d{1,3}) (\d{1,2})/(\d{1,2})(?![\w/.])")  # 2 1/4 hours
+_MIXED = re.compile(r"(?<![\w./,:-])(\d{1,3}) (?:and )?(\d{1,2})/(\d{1,2})(?![\w/]|\.\d)")  # 2 1/4 hours
 _SIGN = re.compile(rf"(?<![\w.])(?:(\d+) ?)?([{''.join(_SIGNS)}])(?!\w)")
 
 
