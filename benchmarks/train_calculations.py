@@ -60,13 +60,13 @@ from pointwork.training.recipes.varying import names_of, varied
 OUT, ALONE_OUT = ROOT / "agents/parsing/calculations.npz", ROOT / "agents/parsing/alone.npz"
 SUMS = "task_steps_sums.jsonl"
 QUERIED = tuple(
-    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices")
+    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices", "papers")
 )
 MORE = ("mixed", "twin", "spoken")  # word problems that the parser was not taught
 STEPPED = "stepped_problems.jsonl"  # those with steps: days, times of day, more or less, amounts in several units
 BARE = 1500  # tasks that are shown without their lines
 PAGES = ("reading_comprehension.jsonl", "reading_entries.jsonl")
-MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins", "voices")
+MEASURED = ("facts", "queried", "cases", "places", "places_more", "kinds", "twins", "voices", "papers")
 UNSEEN = tuple(f"task_steps_{name}_unseen.jsonl" for name in MEASURED)
 TELLINGS = (1, 2)  # besides the first
 ASKED = range(242)  # worlds of tables of which questions are taken
