@@ -1,9 +1,10 @@
 """What a question can mean, found without a model: readings, each a whole tool call with the share it accounts for.
 
 ``tables`` reads a question as a query, ``stated`` one that spells it out, ``moments`` as a calculation with dates,
-times or units; ``sentences`` and ``spans`` find what in the files can be the answer, ``extracting`` which piece of
-it is; ``problems`` reads word problems (both learnt, their weights beside them); ``finishing`` brings an answer
-into the form that is asked for.
+times or units (``calendars``, ``yearly``, ``months``, ``series``, ``lasting``, ``zones``, ``converting``);
+``sentences`` and ``spans`` find what in the files can be the answer, ``extracting`` which piece of it is;
+``problems`` reads word problems (both learnt, their weights beside them); ``finishing`` brings an answer into the
+form that is asked for.
 A reading that accounts for most of the question is taken outright; among several pieces a model chooses; where
 there is none a model writes the call itself. So each arm, weak or strong, is asked only what the words leave open.
 What is known of English stands in ``lexicon``; nothing here knows a file or a table.
