@@ -5,9 +5,9 @@
 
 ``date_questions*.jsonl``: 140 by each of four authors who saw nothing, in kinds: days between dates (a), shifts
 (b), weekdays (c), times of day (d), units (e), ages (f), comparisons (g). ``everyday_dates*.jsonl`` and
-``everyday_sums*.jsonl``: 84 by each of four others, and 476 by three more of those that were looked at. One calculation, or the steps that the calculator's network
-reads (``agents/calculated.py``). Right is a value within half a per cent, or a date, time, weekday, yes or no that
-stands in the answer.
+``everyday_sums*.jsonl``: 84 by each of four others, and 476 by three more of those that were looked at. One
+calculation, or the steps that the calculator's network reads (``agents/calculated.py``). Right is a value within
+half a per cent, or a date, time, weekday, yes or no that stands in the answer.
 """
 
 import argparse

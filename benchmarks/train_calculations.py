@@ -12,8 +12,9 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
   four operations), with lines before them that look like those of queries;
 - ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl``,
   ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl``, ``task_steps_twins.jsonl``,
-  ``task_steps_voices.jsonl`` and ``task_steps_papers.jsonl``: 680 places, with what queries and sums of rows say (``agents/facts/queried.py``),
-  some of them without any lines, to learn what a text does not hold, and with a part of their lines (``dealt``);
+  ``task_steps_voices.jsonl`` and ``task_steps_papers.jsonl``: 680 places, with what queries and sums of rows
+  say (``agents/facts/queried.py``), some of them without any lines, to learn what a text does not hold, and with
+  a part of their lines (``dealt``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 - ``stepped_problems.jsonl``: problems with steps that need no files.
