@@ -103,9 +103,12 @@ _MINUTES_LEFT_OUT = re.compile(
     r"(?=\s*(?:[.,;?!]|$)|\s+(?:late|early|long|later|earlier|after|before)\b)",
     re.IGNORECASE,
 )
+# "0215 hours", "at 1430 hours"; a lamp may last 1200 hours
 _FOUR_DIGITS = re.compile(
-    r"(?<![\w.,:-])(?P<h>[01]\d|2[0-3])(?P<m>[0-5]\d)\s*(?:hours|hrs|h)\b", re.IGNORECASE
-)  # 0215 hours
+    r"(?:(?<=\bat )|(?<=\bfrom )|(?<=\buntil )|(?<=\btill )|(?<=\bby )|(?<=\bsince )|(?=0))"
+    r"(?<![\w.,:-])(?P<h>[01]\d|2[0-3])(?P<m>[0-5]\d)\s*(?:hours|hrs|h)\b",
+    re.IGNORECASE,
+)
 _WITH_A_POINT = re.compile(
     rf"(?<![\w.,:-])(?P<h>1?\d|2[0-3])\.(?P<m>[0-5]\d)(?=\s*(?:{clocks.HALF}))", re.IGNORECASE
 )  # 4.35 in the morning
@@ -228,8 +231,9 @@ def _weekday(text: str, dates: Sequence[DateMention]) -> Reading | None:
     at, hours = _AT_HOUR.search(text), _HOURS.findall(in_figures(text))
     if at and len(hours) == 1 and not dates:
         moment = parse_moment(at["time"]).at
-        over = (moment.hour * 60 + moment.minute + 60 * int(hours[0])) // (24 * 60)
-        return _call("add", name, f"{over} days")
+        back = re.search(r"\b(?:ago|earlier|before)\b", text, re.IGNORECASE)
+        minutes = moment.hour * 60 + moment.minute + 60 * int(hours[0]) * (-1 if back else 1)
+        return _call("subtract" if back else "add", name, f"{abs(minutes // (24 * 60))} days")
     if (later := _LATER.search(text)) and not dates:
         back = (later["side"] or "").lower() in ("earlier", "ago", "before")
         count, unit = later["n"] or later["ahead"], later["unit"] or later["unit2"]

@@ -241,7 +241,11 @@ def _dated(text: str, found: _Found) -> Reading | None:
 def _counted(text: str, found: _Found) -> list[str]:
     """The periods that a moment is shifted by; days of which that day is itself the first are one fewer."""
     days = re.fullmatch(r"(\d+) days", found.periods[0]) if len(found.periods) == 1 and found.days else None
-    if days is None or not _ITS_FIRST.search(text) or _NEXT_FIRST.search(text):
+    its = _ITS_FIRST.search(text)
+    if days is None or its is None or _NEXT_FIRST.search(text):
+        return found.periods
+    named = re.search(r"\b(\d{1,2})(?:st|nd|rd|th)\b\s*$", text[: its.start()])
+    if named and int(named[1]) != int(found.days[0][8:10]):  # "dated 17 January, the 18th being day 1"
         return found.periods
     return [f"{int(days[1]) - 1} days"]
 
@@ -272,11 +276,14 @@ _BEGAN = re.compile(
     rf"\b(?:set\s+off|left|leav\w+|start\w*|beg[ai]n\w*|depart\w*|opened|put\s+\w+\s+in|went\s+in|since)\s+(?:at\s+)?(?:{_TIME.pattern})",
     re.I,
 )
+_WHO = r"(?:i|we|she|he|they|it|you)"
 _MUST = re.compile(
-    r"\b(?:must|should|shall|do(?:es)?)\s+(?:i|we|she|he|they|it)\s+(?:(?:have|need)\s+to\s+)?"
+    rf"\b(?:(?:must|should|shall)\s+{_WHO}|do(?:es)?\s+{_WHO}\s+(?:have|need)\s+to)\s+"
     r"(?:leave|start|set\s+off|set\s+out|begin|be\s+in\s+bed|go\s+to\s+(?:bed|sleep)|get\s+up)\b|"
-    r"\b(?:when|what\s+time|(?:what|which)\s+(?:date|day))\s+(?:did|was)\b[^?]*\b(?:leave|start|begin|set\s+off|set\s+out)\b|"
-    r"\bsince\s+(?:what\s+time|when)\b|\b(?:clock|watch)\b.*\bfast\b",
+    # "when did we leave?", not "when did we arrive if we leave at nine?"
+    r"\b(?:when|what\s+time|(?:what|which)\s+(?:date|day))\s+(?:did|was)(?:\s+(?!if\b)\S+){1,4}?\s+"
+    r"(?:leave|start|begin|set\s+off|set\s+out)(?=\s*[?.,;]|\s*$|\s+(?:home|from|out|for|work)\b)|"
+    r"\bsince\s+(?:what\s+time|when)\b|\b(?:clock|watch)\b.*\bfast\b|\bbefore\s+(?:that|it|then|this)\b",
     re.I | re.S,
 )
 _BEFORE_IT = re.compile(r"\b(?:before|until|till|by|latest|leave|start|begin)\b[^.?!]*$", re.I)

@@ -53,6 +53,10 @@ def test_what_comes_again_and_again(text: str, answer: str) -> None:
         ),
         ("The ferry leaves at 09:05 and the harbour is 40 minutes away. When must we leave home?", "08:25"),
         ("It is a quarter past six in the evening and he has slept for 50 minutes. Since when?", "17:25"),
+        ("We left Ghent at 09:10 and drove 140 minutes. When did we arrive?", "11:30"),
+        ("The alarm rang at 05:50, and 25 minutes before that the cat. At what time did she?", "05:25"),
+        ("She was home at 19:40 after driving 95 minutes. When did she leave?", "18:05"),
+        ("The night nurse noted 0215 hours, and the doctor came 40 minutes later. At what time?", "02:55"),
         ("Which date is halfway between 2 May 2025 and 12 May 2025?", "2025-05-07"),
     ],
 )
@@ -94,10 +98,13 @@ def test_the_time_elsewhere(text: str, answer: str) -> None:
         ("What is the next leap year after 2096?", "2104"),
         ("It is Sunday. Which weekday will it be in 30 days?", "Tuesday"),
         ("It's Friday 21:00. What weekday will it be 30 hours later?", "Sunday"),
+        ("It's Friday 21:00. Which weekday was it 30 hours ago?", "Thursday"),
         ("The baby was 500 days old on 1 June 2024. What is her date of birth?", "2023-01-18"),
         ("How many full weeks are there from 1 March 2025 to 20 April 2025?", "7 weeks"),
         ("How many days lie between 3 June 2025 and 10 June 2025, counting neither?", "6 days"),
         ("A pass is valid for 30 days and the first of them is 5 May 2025. Last valid day?", "2025-06-03"),
+        ("Dated 10 June 2025, due within 20 days, the 11th being day 1. On which date is day 20?", "2025-06-30"),
+        ("Dated 10 June 2025, due within 20 days, the 10th being day 1. On which date is day 20?", "2025-06-29"),
         ("If 4 July 2024 was a Thursday, which weekday was 4 July 2022?", "Monday"),
     ],
 )
@@ -108,6 +115,7 @@ def test_months_and_days(text: str, answer: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "The lamp lasts 1200 hours. When must it be changed?",
         "How many days do January and February have?",  # of which year?
         "The April board sat for long. How many minutes did it last?",
         "How many minutes did the board sit in March?",
