@@ -103,8 +103,14 @@ def test_the_time_elsewhere(text: str, answer: str) -> None:
         ("How many full weeks are there from 1 March 2025 to 20 April 2025?", "7 weeks"),
         ("How many days lie between 3 June 2025 and 10 June 2025, counting neither?", "6 days"),
         ("A pass is valid for 30 days and the first of them is 5 May 2025. Last valid day?", "2025-06-03"),
-        ("Dated 10 June 2025, due within 20 days, the 11th being day 1. On which date is day 20?", "2025-06-30"),
-        ("Dated 10 June 2025, due within 20 days, the 10th being day 1. On which date is day 20?", "2025-06-29"),
+        (
+            "Dated 10 June 2025, due within 20 days, the 11th being the first of them. Until which date?",
+            "2025-06-30",
+        ),
+        (
+            "Dated 10 June 2025, due within 20 days, the 10th being the first of them. Until which date?",
+            "2025-06-29",
+        ),
         ("If 4 July 2024 was a Thursday, which weekday was 4 July 2022?", "Monday"),
     ],
 )
