@@ -88,7 +88,7 @@ def _of_two(text: str, name: str, unit: object) -> Reading | None:
         )
         if made is not None and compatible(made, unit)
     ]
-    return Reading("calculate", {"expression": f"({ways[0]}) to {name}"}, 1.0) if len(ways) == 1 else None
+    return Reading("calculate", {"expression": f"({ways[0]}) to {name}"}, 1.0) if ways else None
 
 
 def _together(first: object, second: object, power: int) -> object | None:

@@ -139,6 +139,8 @@ def _found(text: str) -> _Found:
     lengths = periods(rest)
     if not _AGAIN.search(text):
         lengths = list({length.removesuffix("s"): length for length in lengths}.values())
+    if len(days) == len(times) == 1 and lengths and all(_OF_THE_CLOCK.search(length) for length in lengths):
+        days, times = [f"{days[0]} {times[0]}"], []  # "On 3 May we meet. It begins at 14:00 and lasts 90 minutes."
     return _Found(days, times, lengths, _PERIOD.sub(" ", rest))
 
 
@@ -146,6 +148,9 @@ _AT_ONCE = re.compile(
     rf"[\s,]*(?:(?:UTC|GMT|local\s+time)\b)?[\s,]*(?:(?:on|at|of|from|-|–)\s+)?(?:the\s+)?(?:{calendars.DAY},?\s+)?(?:the\s+)?",
     re.I,
 )
+
+
+_OF_THE_CLOCK = re.compile(r"\b(?:h|hours?|hrs?|min|mins?|minutes?)\b", re.I)
 
 
 def _at_once(day: tuple[int, int], clock: re.Match[str]) -> bool:

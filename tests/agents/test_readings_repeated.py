@@ -2,7 +2,9 @@
 
 import pytest
 
+from pointwork.agents.readings import moments
 from pointwork.agents.readings.beyond import outright
+from pointwork.agents.readings.calendars import plainly
 from pointwork.agents.readings.finishing import as_asked
 from pointwork.tools.calculator import calculate
 from pointwork.tools.date_math import date_math
@@ -53,6 +55,10 @@ def test_what_comes_again_and_again(text: str, answer: str) -> None:
         ),
         ("The ferry leaves at 09:05 and the harbour is 40 minutes away. When must we leave home?", "08:25"),
         ("It is a quarter past six in the evening and he has slept for 50 minutes. Since when?", "17:25"),
+        (
+            "On 3 May 2024 the choir meets. It begins at 19:00 and sings 90 minutes. When is it over?",
+            "2024-05-03 20:30",
+        ),
         ("We left Ghent at 09:10 and drove 140 minutes. When did we arrive?", "11:30"),
         ("The alarm rang at 05:50, and 25 minutes before that the cat. At what time did she?", "05:25"),
         ("She was home at 19:40 after driving 95 minutes. When did she leave?", "18:05"),
@@ -71,6 +77,11 @@ def test_what_lasts(text: str, answer: str) -> None:
         (
             "Osaka is 9 hours ahead of Leeds and Leeds 5 hours ahead of Lima. It is 20:00 in Lima. Time in Osaka?",
             "10:00",
+        ),
+        (
+            "Perth is 8 hours ahead of Leeds, and Delhi is 5.5 hours ahead of Leeds. If it is 09:00 in Perth, what "
+            "time is it in Delhi?",
+            "06:30",
         ),
         ("Delhi is 4.5 hours ahead of us. At 14:00 here, what time do they have?", "18:30"),
         (
@@ -132,3 +143,13 @@ def test_months_and_days(text: str, answer: str) -> None:
 )
 def test_what_is_not_told_is_not_read(text: str) -> None:
     assert outright(text) is None
+
+
+def test_a_time_belongs_to_the_day_beside_it() -> None:
+    (read,) = moments.readings("From 3 May 2024 to 6 May 2024 it is open from 09:00 to 17:00. How many days?")
+    assert (read.arguments["date"], read.arguments["other"]) == ("2024-05-03", "2024-05-06")
+
+
+def test_hours_that_something_lasts_are_no_time_of_day() -> None:
+    assert plainly("The lamp lasts 1200 hours.") == "The lamp lasts 1200 hours."
+    assert plainly("We met at 1430 hours, they at 0915 h.") == "We met at 14:30, they at 09:15."
