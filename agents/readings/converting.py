@@ -71,7 +71,7 @@ def _of_two(text: str, name: str, unit: object) -> Reading | None:
     1800 watts for 5 hours in kWh, 4.7 GB at 50 megabits per second in seconds, 10 km in 52 minutes in km/h.
     """
     found = quantities(text)
-    if len(found) != 2 or compatible(found[0][3], found[1][3]):
+    if len(found) != 2 or compatible(found[0][3], found[1][3]) or any(_of_none(one[3]) for one in found):
         return None
     rest = text
     for start, end, *_ in found:
@@ -89,6 +89,11 @@ def _of_two(text: str, name: str, unit: object) -> Reading | None:
         if made is not None and compatible(made, unit)
     ]
     return Reading("calculate", {"expression": f"({ways[0]}) to {name}"}, 1.0) if ways else None
+
+
+def _of_none(unit: object) -> bool:
+    """Whether a unit is a mere number: per cent."""
+    return bool(getattr(unit, "dimensionless", False))
 
 
 def _together(first: object, second: object, power: int) -> object | None:

@@ -64,6 +64,7 @@ def test_it_is_converted(text: str, value: float) -> None:
         "We eat 2 kg a day. How many days do 10 kg last?",
         "How many hours is the yard open on a day?",
         "How many metres of rope does the boat have?",
+        "The top is 860 mm wide and loses 5 percent of it. By how many millimetres does it get narrower?",
         "It rose by 9 degrees Celsius. How many degrees Celsius is that?",
         "12 km in 2 hours, then 3 hours more. How many km?",
     ],
