@@ -10,6 +10,7 @@ from pointwork.agents.readings import Reading, lexicon, moments
 from pointwork.agents.readings.deciding import asks_yes_no
 from pointwork.agents.readings.question import Question
 from pointwork.agents.readings.wanting import COUNTED, asking, wanted
+from pointwork.agents.readings.yearly import DAY
 from pointwork.text import STOP_WORDS, sentences
 
 _DAY = re.compile(
@@ -31,7 +32,7 @@ _OWED = re.compile(r"\b(?:owe[sd]?|refund|spend|sum|extra|share|part of|in a yea
 _OF_VALUES = re.compile(r"\b(?:mean|average|degrees)\b", re.IGNORECASE)
 # "at today's fee", "the fees of today"; not "today's date", "as of today"
 _OF_TODAY = re.compile(
-    r"\b(?:today|yesterday|tomorrow)['’]s (?!date\b|day\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)|"
+    rf"\b(?:today|yesterday|tomorrow)['’]s (?!(?:date|day|{DAY})\b)|"
     r"(?<!\bas )\b(?:of|at) (?:today|yesterday|tomorrow)\b",
     re.IGNORECASE,
 )

@@ -1,11 +1,11 @@
 """How long something lasts from one time of day to another: without its breaks, in two parts; and its middle."""
 
-import calendar
 import re
 
 from pointwork.agents.parsing.amounts import TIMES, minutes_of
 from pointwork.agents.readings import Reading
 from pointwork.agents.readings.series import NUMBER, minutes_in
+from pointwork.agents.readings.yearly import DAY, WEEKDAYS
 
 _PAUSE = re.compile(rf"\b(?P<n>{NUMBER})[\s-]*(?P<unit>min(?:ute)?s?|h(?:ou)?rs?|h)\b", re.IGNORECASE)
 _PAUSED = re.compile(r"\b(?:breaks?|lunch|pauses?|unpaid|rests?|not (?:counted|paid))\b", re.IGNORECASE)
@@ -26,11 +26,8 @@ _MIDDLE = re.compile(
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
-_DAYS = [day.lower() for day in calendar.day_name]
 # "from Friday 17:00 until Monday 08:00"
-_DAY_AND_TIME = re.compile(
-    rf"\b(?P<day>{'|'.join(_DAYS)}),?\s+(?:at\s+)?(?P<time>{_CLOCK})(?!\w|:\d)", re.IGNORECASE
-)
+_DAY_AND_TIME = re.compile(rf"\b(?P<day>{DAY}),?\s+(?:at\s+)?(?P<time>{_CLOCK})(?!\w|:\d)", re.IGNORECASE)
 _LONG = re.compile(r"(?<![\w.:])(?P<h>\d{1,2}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?![\w:])")
 _ASKS_UNIT = re.compile(r"\bhow\s+many\s+(?P<unit>hours|minutes|seconds)\b", re.IGNORECASE)
 _IN_HOURS = {"hours": " / 60", "minutes": "", "seconds": " * 60"}
@@ -46,7 +43,7 @@ def _over_days(text: str) -> Reading | None:
     found, asks = list(_DAY_AND_TIME.finditer(text)), _ASKS_UNIT.search(text)
     if len(found) != 2 or asks is None or _NUMBERS.search(_DAY_AND_TIME.sub(" ", text)):
         return None
-    days = [_DAYS.index(one["day"].lower()) for one in found]
+    days = [WEEKDAYS.index(one["day"].lower()) for one in found]
     times = [minutes_of(one["time"]) for one in found]
     lasts = ((days[1] - days[0]) * 24 * 60 + times[1] - times[0]) % (7 * 24 * 60)
     return Reading("calculate", {"expression": f"{lasts:g}{_IN_HOURS[asks['unit'].lower()]}"}, 1.0)

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 
 from pointwork.agents.readings import Reading
-from pointwork.agents.readings.question import ORDINALS, DateMention
-from pointwork.agents.readings.yearly import asks_only
+from pointwork.agents.readings.question import DateMention
+from pointwork.agents.readings.yearly import QUARTER, asks_only, quarter_of
 from pointwork.numerals import in_figures
 
 _LATER = re.compile(r"\b(?P<n>\d+)\s+months\s+(?P<side>after|before|later|earlier|from|on\s+from)\b", re.IGNORECASE)
@@ -16,9 +16,7 @@ _LENGTH = re.compile(
     r"(?:are\s+(?:there\s+)?in|in|(?:do|does|did|has|have)\b)",
     re.IGNORECASE,
 )
-_QUARTER = re.compile(
-    rf"\b(?:(?P<nth>{'|'.join(ORDINALS[:4])}|last|[1-4](?:st|nd|rd|th))\s+quarter|Q(?P<q>[1-4]))\b", re.IGNORECASE
-)
+_QUARTER = re.compile(rf"\b{QUARTER}\b", re.IGNORECASE)
 _LEAP_YEARS = re.compile(
     r"\bhow\s+many\s+leap\s+(?:years|days)\b.*?\b(?P<first>\d{4})\b.*?\b(?P<last>\d{4})\b",
     re.IGNORECASE | re.DOTALL,
@@ -84,8 +82,7 @@ def _of_quarter(text: str, years: Sequence[int]) -> Reading | None:
     quarter = _QUARTER.search(text)
     if quarter is None or not _LENGTH.search(text) or len(years) > 1:
         return None
-    nth = (quarter["q"] or quarter["nth"]).lower()
-    number = 4 if nth == "last" else int(nth[0]) if nth[0].isdigit() else ORDINALS.index(nth) + 1
+    number = quarter_of(quarter)
     year = years[0] if years else _SOME_YEAR
     return _lengths(text, [year * 12 + 3 * number - 3 + month for month in range(3)], known=bool(years))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pointwork.agents.parsing.amounts import TIMES, minutes_of
 from pointwork.agents.readings import Reading
 from pointwork.agents.readings.question import ORDINALS, DateMention
+from pointwork.agents.readings.yearly import DAY
 from pointwork.text import NUMBER_WORDS
 
 NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
@@ -34,10 +35,9 @@ _WHICH = re.compile(rf"\b(?:the|my|our|her|his|their)\s+(?P<nth>{NTH})\b", re.IG
 _FIRST_AFTER = re.compile(r"\b(?:first|next)\b[^.?]*\bafter\s+(?P<time>\d{1,2}:\d\d)", re.IGNORECASE)
 _LEAVES = re.compile(r"\b(?:when|(?:at\s+)?what time|departures?)\b", re.IGNORECASE)
 
-_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _EVERY_DAYS = re.compile(
-    rf"\b(?:every\s+(?:(?P<n>{NUMBER})\s+(?P<unit>days|weeks|months)\b|(?P<other>second|other|third)\s+(?P<unit2>day|week|month|{_DAY})\b|"
-    rf"(?P<unit3>day|week|month|{_DAY})\b)|(?P<often>daily|weekly|fortnightly|monthly)\b)",
+    rf"\b(?:every\s+(?:(?P<n>{NUMBER})\s+(?P<unit>days|weeks|months)\b|(?P<other>second|other|third)\s+(?P<unit2>day|week|month|{DAY})\b|"
+    rf"(?P<unit3>day|week|month|{DAY})\b)|(?P<often>daily|weekly|fortnightly|monthly)\b)",
     re.IGNORECASE,
 )
 _OFTEN = {"daily": "1 days", "weekly": "7 days", "fortnightly": "14 days", "monthly": "1 months"}

@@ -9,8 +9,10 @@ from pointwork.agents.readings import Reading
 from pointwork.agents.readings.question import ORDINALS, DateMention, Question, year_of
 from pointwork.text import STOP_WORDS, sentences
 
-_WEEKDAYS = [day.lower() for day in calendar.day_name]
-DAY = f"(?:{'|'.join(_WEEKDAYS)})"
+WEEKDAYS = [day.lower() for day in calendar.day_name]
+"""From Monday on."""
+
+DAY = f"(?:{'|'.join(WEEKDAYS)})"
 """A weekday, as a pattern."""
 
 _OF_YEAR = re.compile(
@@ -33,9 +35,12 @@ _WEEKS_OF_YEAR = re.compile(
     r"\bhow\s+many\s+(?:iso|calendar)\s+weeks\b.*?\b(?P<year>\d{4})\b", re.IGNORECASE | re.DOTALL
 )
 _ASKS_QUARTER = re.compile(r"\b(?:which|what)\s+(?:calendar\s+)?quarter\b", re.IGNORECASE)
+QUARTER = rf"(?:(?P<nth>{'|'.join(ORDINALS[:4])}|last|[1-4](?:st|nd|rd|th))\s+quarter|Q(?P<q>[1-4]))"
+"""Which quarter of a year, as a pattern (``quarter_of`` reads it)."""
+
 _OF_QUARTER = re.compile(
     rf"\b(?P<end>first|last)\s+(?:calendar\s+)?day\s+of\s+(?:the\s+)?"
-    rf"(?:(?P<nth>{'|'.join(ORDINALS[:4])}|last|[1-4](?:st|nd|rd|th))\s+quarter|Q(?P<q>[1-4]))(?:\s+of|\s+in|,)?\s+"
+    rf"{QUARTER}(?:\s+of|\s+in|,)?\s+"
     r"(?:the\s+year\s+)?(?P<year>\d{4})\b",
     re.IGNORECASE,
 )
@@ -127,7 +132,7 @@ def _week_of(text: str) -> Reading | None:
     if found is None or not re.search(r"\b(?:dates?|when|day|what|which)\b", text, re.IGNORECASE):
         return None
     year, week = int(found["year"] or found["year2"]), int(found["week"] or found["week2"])
-    at = _WEEKDAYS.index((found["day"] or found["day2"]).lower())
+    at = WEEKDAYS.index((found["day"] or found["day2"]).lower())
     try:
         first = Date.fromisocalendar(year, 1, 1 + at)
         Date.fromisocalendar(year, week, 1)
@@ -136,17 +141,18 @@ def _week_of(text: str) -> Reading | None:
     return _call("add", first.isoformat(), f"{week - 1} weeks")
 
 
+def quarter_of(found: re.Match[str]) -> int:
+    """The number of a quarter, from 1, of a match of ``QUARTER``."""
+    nth = (found["q"] or found["nth"]).lower()
+    return 4 if nth == "last" else int(nth[0]) if nth[0].isdigit() else ORDINALS.index(nth) + 1
+
+
 def _quarter_day(text: str) -> Reading | None:
     """The first or last day of a quarter."""
     found = _OF_QUARTER.search(text)
     if found is None:
         return None
-    nth = found["nth"].lower() if found["nth"] else ""
-    if found["q"] or nth[:1].isdigit():
-        quarter = int(found["q"] or nth[0])
-    else:
-        quarter = 4 if nth == "last" else ORDINALS.index(nth) + 1
-    last = found["end"].lower() == "last"
+    quarter, last = quarter_of(found), found["end"].lower() == "last"
     return _call(
         "in_month", f"{found['year']}-{3 * quarter - (0 if last else 2):02}", f"{found['end'].lower()} day"
     )
@@ -159,7 +165,7 @@ def _kind_of(text: str, full: Sequence[DateMention]) -> Reading | None:
     if len(full) == 1 and (found := _KIND_OF_DAY.search(text)):
         kind = re.sub(r"[\s-]+", " ", found["kind"].lower())
         named = {"weekend": "weekend day", "week end": "weekend day", "week day": "weekday"}.get(kind, kind)
-        return _call("is_a", full[0].value(), named.capitalize() if named in _WEEKDAYS else named)
+        return _call("is_a", full[0].value(), named.capitalize() if named in WEEKDAYS else named)
     if not full and (found := _HAS_LEAP_DAY.search(text)):
         return _call("leap_year", found["year"] or found["year2"] or found["year3"])
     return None
