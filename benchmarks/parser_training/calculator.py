@@ -91,7 +91,7 @@ class Calculator(nn.Module):
         order = weights.detach().argsort(descending=True).tolist()
         chosen = sorted(list(dict.fromkeys([*best, *order]))[: max(RELEVANT, len(best))])
         steps = self._steps(seen[0], pooled, weights, one, ways, chosen)
-        return total + _RELEVANCE * needed + torch.stack([_choices(logits, right) for logits, right in steps]).sum()
+        return sum((_choices(logits, right) for logits, right in steps if right), total + _RELEVANCE * needed)
 
     def _loss_of_dealt(self, seen: torch.Tensor, one: Dealt) -> torch.Tensor:
         """Whether all that is needed stands in a part of the lines, and which amounts are."""
@@ -143,10 +143,8 @@ class Calculator(nn.Module):
                 for i, j, operation in course.right()
                 if (i, j) in pairs
             }
-            if not right:  # what was joined before can be gone on from in no way that is kept
-                return
             yield logits, list(right)
-            if course.stops:
+            if course.stops or not right:  # what was joined before can be gone on from in no way that is kept
                 return
             i, j, operation = right[max(right, key=lambda at: float(logits[at].detach()))]
             course.taken((i, j, operation), len(kinds))

@@ -482,6 +482,28 @@ def test_a_task_is_right_if_every_step_is(lessons: Any, monkeypatch: pytest.Monk
         assert network.right(network.see([one])[0], one) is right
 
 
+@pytest.mark.parametrize("dead", [0, 1])
+def test_where_nothing_goes_on_from_what_was_joined_it_is_not_right_and_learns_the_rest(
+    lessons: Any, monkeypatch: pytest.MonkeyPatch, dead: int
+) -> None:
+    """A task of our own stopped a training: of a first step that was right, no way went on."""
+    ways = importlib.import_module("parser_training.ways")
+    real = ways.Course.right
+    monkeypatch.setattr(ways.Course, "right", lambda course: real(course) if course.step < dead else [])
+    network = lessons["calculator"].Calculator(encoder.shipped())
+    row = {
+        "task": "On weekdays I revise 1.5 hours, at weekends 4 hours a day. How many hours a week is that?",
+        "steps": ["1.5 * 5", "4 * 2", "{s1} + {s2}"],
+        "answer": "15.5",
+        "around": "",
+    }
+    one = lessons["calculations"].calculated(row, encoder.shipped().pieces)
+    seen = network.see([one])[0]
+
+    assert torch.isfinite(network.loss(seen, one))
+    assert not network.right(seen, one)
+
+
 def test_a_network_learns_one_task(lessons: Any) -> None:
     module, calculator = lessons["calculations"], lessons["calculator"]
     torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
