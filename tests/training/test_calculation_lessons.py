@@ -487,9 +487,13 @@ def test_where_nothing_goes_on_from_what_was_joined_it_is_not_right_and_learns_t
     lessons: Any, monkeypatch: pytest.MonkeyPatch, dead: int
 ) -> None:
     """A task of our own stopped a training: of a first step that was right, no way went on."""
-    ways = importlib.import_module("parser_training.ways")
-    real = ways.Course.right
-    monkeypatch.setattr(ways.Course, "right", lambda course: real(course) if course.step < dead else [])
+    course: Any = lessons["ways"].Course
+    real = course.right
+
+    def right(one: Any) -> list[Any]:
+        return real(one) if one.step < dead else []
+
+    monkeypatch.setattr(course, "right", right)
     network = lessons["calculator"].Calculator(encoder.shipped())
     row = {
         "task": "On weekdays I revise 1.5 hours, at weekends 4 hours a day. How many hours a week is that?",
