@@ -22,8 +22,8 @@ _SAME = 1e-4
 _ENDLESS = re.compile(r"\d{30}")  # a numeral that is no quantity
 # What the pairs and deduction are sure of is less often right.
 _PAIRS, _STEPS = 0.5, 0.7
-# Of a text that holds less likely all that it needs nothing is read: of 360 word problems so are two, of 210 tasks
-# over files 175.
+# Of a text that holds less likely all that it needs nothing is read: of 367 tasks that need no files so is one, of
+# 955 over files 805.
 _HELD = 0.1
 
 

@@ -61,7 +61,7 @@ from pointwork.training.recipes.varying import names_of, varied
 OUT, ALONE_OUT = ROOT / "agents/parsing/calculations.npz", ROOT / "agents/parsing/alone.npz"
 SUMS = "task_steps_sums.jsonl"
 QUERIED = tuple(
-    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices")
+    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices", "papers")
 )
 MORE = ("mixed", "twin", "spoken")  # word problems that the parser was not taught
 STEPPED = "stepped_problems.jsonl"  # those with steps: days, times of day, more or less, amounts in several units

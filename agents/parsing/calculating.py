@@ -146,7 +146,7 @@ class _Reader:
             return Reading(0.0, ())
         found = tuple(_in_place(one, order) for one in search.found(self.yes_no))
         judged = search if self.judge is None else _Search(search.shown, self.judge)
-        return Reading(judged.answered, found)
+        return Reading(judged.answered(bool(self.lines)), found)
 
     def _search(self, order: Sequence[int]) -> "_Search | None":
         shown = show(self.task, [self.lines[line] for line in order], self.network.pieces)
@@ -216,7 +216,7 @@ def mean_of(read: Sequence[Reading]) -> Reading:
     for one in read:
         for made in one.calculations:
             key = made.kind, round(made.value, 5)
-            sums[key] = sums.get(key, 0.0) + one.answered * made.chance / whole
+            sums[key] = sums.get(key, 0.0) + one.answered / whole * made.chance
             if key not in best or made.chance > best[key].chance:
                 best[key] = made
     ranked = sorted(sums, key=lambda key: -sums[key])
@@ -228,16 +228,22 @@ class _Search:
     def __init__(self, shown: Shown, network: Encoder) -> None:
         self.shown, self._weights = shown, network.weights
         seen = network.see(shown.pieces, shown.marks)
-        self.answered = float(1 / (1 + np.exp(-self._linear(seen[0], "answer")[0])))
+        self._whole = seen[0]
         pooled = np.stack([seen[a:b].mean(0) for a, b in shown.places])
         both = np.concatenate([pooled, np.broadcast_to(seen[0], pooled.shape)], 1)
         weights = self._linear(gelu(self._linear(both, "u.0")), "u.2")[:, 0]
         self.needed: list[tuple[Amount, float]] = list(zip(shown.amounts, map(float, weights), strict=True))
         chosen = sorted(map(int, np.argsort(-weights, kind="stable")[:RELEVANT]))
-        self._context = self._linear(seen[0], "cls")
+        self._context = self._linear(self._whole, "cls")
         self._count = len(chosen)
         self._amounts = [shown.amounts[place] for place in chosen]
         self._start = self._first(pooled[chosen], weights[chosen])
+
+    def answered(self, lines: bool) -> float:
+        """Probability that these lines hold all that is needed; of a task without any, that it needs none."""
+        # who knows tasks with lines and tasks without tells those apart by weights of their own
+        head = "answer" if lines or "bare.weight" not in self._weights else "bare"
+        return float(1 / (1 + np.exp(-self._linear(self._whole, head)[0])))
 
     def _linear(self, x: Array, name: str) -> Array:
         return np.asarray(x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"], np.float32)
