@@ -32,7 +32,7 @@ from pointwork.agents.parsing.encoder import Encoder
 from pointwork.agents.parsing.showing import Shown, show
 from pointwork.training.recipes.decomposing import FACTS
 
-OVER_FILES = (*QUERIED, "task_steps_papers.jsonl", FACTS, SUMS)
+OVER_FILES = (*QUERIED, FACTS, SUMS)
 NEEDS_NONE = ("everyday_dates_unseen.jsonl", "everyday_sums_unseen.jsonl", "unseen_problems_more.jsonl")
 MOST, STEPS, PROBLEMS = 2500, 8000, 3000  # tasks of a recipe of each sort
 STRENGTH = 3.0  # C of the regression

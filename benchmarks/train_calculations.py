@@ -11,10 +11,10 @@ Begins with the parser's encoder (``train_parser.py``) or with what ships, and l
 - ``training/recipes/task_steps_facts.jsonl`` and ``task_steps_sums.jsonl`` (eight places more, mostly of two to
   four operations), with lines before them that look like those of queries;
 - ``task_steps_queried.jsonl``, ``task_steps_cases.jsonl``, ``task_steps_places.jsonl``,
-  ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl``, ``task_steps_twins.jsonl`` and
-  ``task_steps_voices.jsonl``: 635 places, with what queries and sums of rows say (``agents/facts/queried.py``),
-  some of them without any lines, to learn what a text does not hold, and with a part of their lines (``dealt``);
-  ``task_steps_papers.jsonl`` is not learnt from yet (``docs/readings.md``);
+  ``task_steps_places_more.jsonl``, ``task_steps_kinds.jsonl``, ``task_steps_twins.jsonl``,
+  ``task_steps_voices.jsonl`` and ``task_steps_papers.jsonl``: 680 places, with what queries and sums of rows say
+  (``agents/facts/queried.py``), some of them without any lines, to learn what a text does not hold, and with a part
+  of their lines (``dealt``);
 - questions to tables (``parser_training/asked.py``), which are kept in the file ``--asked``: they take a while.
 
 - ``stepped_problems.jsonl``: problems with steps that need no files.
@@ -23,7 +23,8 @@ All are shown in as many lines as are read at once, six of eight batches told an
 beside them stand word problems, our own and those of GSM8K's training half (Cobbe et al. 2021, MIT). With
 ``--alone`` only what needs no files is learnt, more of it in a step, for ``alone.npz``; it forgets the rest, so
 that the other takes a third of it (``--mean 0.67=BEFORE.npz 0.33=ALONE.npz``).
-``task_steps_*_unseen.jsonl`` of the same names measure it: 58 places of which nothing is learnt.
+``task_steps_*_unseen.jsonl`` of the same names measure it: 63 places of which nothing is learnt. After a training
+that ships, ``train_bare.py``.
 """
 
 import argparse
@@ -61,7 +62,8 @@ from pointwork.training.recipes.varying import names_of, varied
 OUT, ALONE_OUT = ROOT / "agents/parsing/calculations.npz", ROOT / "agents/parsing/alone.npz"
 SUMS = "task_steps_sums.jsonl"
 QUERIED = tuple(
-    f"task_steps_{name}.jsonl" for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices", "papers")
+    f"task_steps_{name}.jsonl"
+    for name in ("queried", "cases", "places", "places_more", "kinds", "twins", "voices", "papers")
 )
 MORE = ("mixed", "twin", "spoken")  # word problems that the parser was not taught
 STEPPED = "stepped_problems.jsonl"  # those with steps: days, times of day, more or less, amounts in several units
