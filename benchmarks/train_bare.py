@@ -85,6 +85,19 @@ def seen(rows: Sequence[Asked], network: Encoder, what: str) -> tuple[Array, npt
     return np.stack(wholes), np.array([needs_none for _, needs_none in rows])
 
 
+def fitted(wholes: Array, needs_none: npt.NDArray[np.bool_]) -> dict[str, Array]:
+    """The weights of the regression, as they are stored."""
+    model = LogisticRegression(C=STRENGTH, class_weight=WORTH, max_iter=5000).fit(wholes, needs_none)
+    return {f"{HEAD}.weight": model.coef_.astype(np.float16), f"{HEAD}.bias": model.intercept_.astype(np.float32)}
+
+
+def put(path: Path, weights: dict[str, Array]) -> None:
+    """Stores them in a network's file; all else stays in it."""
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    written(path, {**arrays, **weights})
+
+
 def told(network: Encoder, weights: dict[str, Array]) -> None:
     """How well it tells them apart, beside the weights for tasks with lines."""
     rows = [one for name in UNSEEN for one in tasks(rows_of(name), network)]
@@ -110,16 +123,10 @@ def main() -> None:
     network = Encoder(given.network, encoder.shipped())
     wholes, needs_none = seen(learnt(given.data, network), network, "reading")
     print(f"{len(wholes)} tasks, {needs_none.sum()} need no files")
-    model = LogisticRegression(C=STRENGTH, class_weight=WORTH, max_iter=5000).fit(wholes, needs_none)
-    weights = {
-        f"{HEAD}.weight": model.coef_.astype(np.float16),
-        f"{HEAD}.bias": model.intercept_.astype(np.float32),
-    }
+    weights = fitted(wholes, needs_none)
     told(network, weights)
     if given.write:
-        with np.load(given.network, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        written(given.network, {**arrays, **weights})
+        put(given.network, weights)
 
 
 if __name__ == "__main__":
