@@ -8,6 +8,7 @@ from pointwork.agents.parsing.problems import Deduced, deduced
 from pointwork.agents.parsing.worded import worked
 from pointwork.agents.readings import Reading, problems, rounding
 from pointwork.agents.readings.conversions import without_decimals
+from pointwork.agents.readings.forms import in_money, of_form
 from pointwork.agents.readings.listed import listed
 from pointwork.agents.readings.one_unit import in_one_unit
 from pointwork.agents.readings.problem_text import Problem
@@ -35,7 +36,7 @@ def value_of(reading: Reading) -> float:
 
 def as_read(text: str) -> str:
     """A word problem as its readings get it: amounts of one kind in one unit, no decimals that are asked for."""
-    return in_one_unit(without_decimals(text))
+    return in_one_unit(without_decimals(in_money(text)))
 
 
 def computed(text: str) -> Reading | None:
@@ -46,6 +47,8 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
+    if (known := of_form(text)) is not None:
+        return _rounded(text, known)
     if _ENDLESS.search(text):
         return None  # what is left of the text is not what it asks
     text = as_read(text)
