@@ -24,7 +24,7 @@ _HELD = (
 _CONTAINERS = re.compile(
     rf"\b(?:in|into|up\s+in|make|form|fill|by)\s+(?:full\s+|whole\s+|equal\s+)?{_HELD}\s+of\s+(?P<of>{_NUMBER})\b|"
     rf"\b(?P<to>{_NUMBER})(?:\s+[a-z]+)?\s+(?:to|in|per|fit\s+in|go\s+(?:in|into|on)|on)\s+(?:an?|each|every|one)\s+{_HELD}\b|"
-    rf"\b(?:each|every|an?|one)\s+{_HELD}\s+(?:holds|takes|fits|seats|has\s+room\s+for)\s+(?P<holds>{_NUMBER})\b",
+    rf"\b(?:each|every)\s+{_HELD}\s+(?:holds|takes|fits|seats|has\s+room\s+for)\s+(?P<holds>{_NUMBER})\b",
     re.IGNORECASE,
 )
 _LEFT_OVER = re.compile(

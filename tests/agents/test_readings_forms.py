@@ -50,6 +50,7 @@ def test_a_known_form_is_read(text: str, value: float) -> None:
         "The ladder is 4.8 m long and 1.4 m out. How long is it?",  # no side is up
         "A room is 4 m by 3 m. How long is a walk round it?",
         "How many are 3 boxes of 12?",
+        "A bus holds 48 and 130 people wait. How many are left when it has gone?",
     ],
 )
 def test_what_is_no_such_form_is_left_to_others(text: str) -> None:
