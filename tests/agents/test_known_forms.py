@@ -52,7 +52,7 @@ def test_a_known_form_is_read(text: str, value: float) -> None:
         "How many are 3 boxes of 12?",
         "100 lids go into bags of 12. How many bags are full?",
         "There are 100 lids here and 3 there. In bags of 12, how many are left over?",
-        "Two sides stand in the ratio 5:9, the short side is 70 cm. How long is the larger?",  # none is shared
+        "Its sides stand in the ratio 5:9, the short side is 70 cm. How long is the larger?",  # none is shared
         "Ann, Bob and Cy split 70 in the ratio 5:9. How much does Ann get?",
         "A bus holds 48. We are 130. How many are left without a seat?",  # one bus, for all that is said
         "A bus holds 48 and 130 people wait. How many are left when it has gone?",
