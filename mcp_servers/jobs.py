@@ -25,7 +25,9 @@ class Job:
         self.grant = grant
         self.result: Result | None = None
         self.error: BaseException | None = None
-        self.ended = asyncio.Event()
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+        if run_id:
+            self.begun.set()
         self._stream = stream
         self._events: list[dict[str, Any]] = []
         self._more = asyncio.Event()
@@ -40,6 +42,7 @@ class Job:
                     if event["event"] == "run":
                         self.run_id = event["run_id"]
                         begun(self.run_id)
+                        self.begun.set()
                     if event["event"] == "answer":
                         self.result = Result.from_json(event["result"])
                     else:
@@ -52,6 +55,7 @@ class Job:
 
     def end(self) -> None:
         """Wake all who wait."""
+        self.begun.set()
         self.ended.set()
         self._more.set()
 

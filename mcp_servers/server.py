@@ -209,6 +209,7 @@ class AgentServer:
         """Report what happens until the run ends, or the client has waited or goes away."""
         job.followers += 1
         try:
+            await job.begun.wait()  # without an id nobody could come back to it
             with anyio.move_on_after(wait) as limit:
                 await _report(ctx, job)
                 await job.ended.wait()

@@ -132,6 +132,22 @@ def test_a_long_run_goes_on_and_is_found_again_by_its_id(connect: Any) -> None:
     asyncio.run(go())
 
 
+def test_who_hardly_waits_can_come_back(connect: Any) -> None:
+    """However busy the machine is: a run that goes on is told with its id."""
+
+    async def go() -> None:
+        async with connect() as client:
+            value = fits(
+                (await client.call_tool("team", {"task": teams.HANG, "wait_seconds": 1e-6})).structured_content
+            )
+            assert value["status"] == "running"
+            again = await client.call_tool("resume", {"run_id": value["run_id"], "wait_seconds": 1e-6})
+            assert again.structured_content == value
+            assert value["run_id"]
+
+    asyncio.run(go())
+
+
 def test_resuming_a_finished_run_gives_its_result(connect: Any) -> None:
     async def go() -> None:
         async with connect() as client:
