@@ -47,12 +47,12 @@ def computed(text: str) -> Reading | None:
     """
     if (of_list := listed(text)) is not None:
         return of_list
-    if (known := of_form(text)) is not None:
+    yes_no = answer_type_of(text) == "yes-no"
+    if not yes_no and (known := of_form(text)) is not None:
         return _rounded(text, known)
     if _ENDLESS.search(text):
         return None  # what is left of the text is not what it asks
     text = as_read(text)
-    yes_no = answer_type_of(text) == "yes-no"
     by_sums = worked(in_one_form(text), yes_no=yes_no)
     if by_sums.answered < _HELD or by_sums.moment > max(LEAST, by_sums.best.chance if by_sums.best else 0.0):
         return None  # what is done with days and times of day is no sum: who plans the task calculates it

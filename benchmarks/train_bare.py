@@ -69,13 +69,13 @@ def learnt(data: Path, network: Encoder) -> list[Asked]:
         for row in rows_of(f"{name}.jsonl")
         for pair in row["qa"]
     ]
-    told = [text for text, _, _ in random.Random(1).sample(sums(data), PROBLEMS)]
+    problems = [text for text, _, _ in random.Random(1).sample(sums(data), PROBLEMS)]
     dates = [row["task"] for row in rows_of("everyday_dates.jsonl")]
     return [
         *rows,
         *tasks(rows_of(STEPPED), network, STEPS),
         *plain(asked, network, False),
-        *plain([*told, *dates], network, True),
+        *plain([*problems, *dates], network, True),
     ]
 
 
@@ -101,7 +101,7 @@ def put(path: Path, weights: dict[str, Array]) -> None:
 def told(network: Encoder, weights: dict[str, Array]) -> None:
     """How well it tells them apart, beside the weights for tasks with lines."""
     rows = [one for name in UNSEEN for one in tasks(rows_of(name), network)]
-    texts = [str(row.get("task") or row.get("text")) for name in NEEDS_NONE for row in rows_of(name)]
+    texts = [row["task"] for name in NEEDS_NONE for row in rows_of(name)]
     wholes, needs_none = seen([*rows, *plain(texts, network, True)], network, "measuring")
     for what, known, head in (("with lines", network.weights, "answer"), ("without", weights, HEAD)):
         logits = wholes @ known[f"{head}.weight"][0] + known[f"{head}.bias"][0]

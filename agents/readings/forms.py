@@ -8,6 +8,7 @@ import re
 
 from pointwork.agents.readings import Reading
 from pointwork.numerals import in_figures
+from pointwork.text import NUMBER_WORDS
 
 SURE = 0.9
 """How likely such a reading is right."""
@@ -71,18 +72,7 @@ _BY = re.compile(
     re.IGNORECASE,
 )
 
-_NOTE = {
-    "fiver": 5,
-    "tenner": 10,
-    "five": 5,
-    "ten": 10,
-    "twenty": 20,
-    "twentie": 20,
-    "fifty": 50,
-    "fiftie": 50,
-    "hundred": 100,
-}
-_COUNT = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_NICKNAMES = {"fiver": "five", "tenner": "ten", "twentie": "twenty", "fiftie": "fifty", "hundred": "100"}
 _NOTES = re.compile(
     r"(?P<paid>\b(?:with|gave|give|hand(?:ed)?|paid|pay|tendered|from|out\s+of)\s+(?:(?:him|her|them|over|the\s+\w+)\s+)?)"
     r"(?P<count>an?|one|two|three|four|five|six|[2-6])\s+(?P<note>fiver|tenner|five|ten|twent(?:y|ie)|fift(?:y|ie)|hundred|5|10|20|50|100)"
@@ -96,10 +86,11 @@ def in_money(text: str) -> str:
 
     def worth(said: re.Match[str]) -> str:
         count, note = said["count"].lower(), said["note"].lower()
-        number = _COUNT.get(count) or int(count)
+        number = 1 if count in ("a", "an") else int(NUMBER_WORDS.get(count, count))
         if number > 1 and not (said["many"] or said["paper"]):
             return said[0]  # "with two ten" is none
-        return f"{said['paid']}{number * (_NOTE.get(note) or int(note))}"
+        note = _NICKNAMES.get(note, note)
+        return f"{said['paid']}{number * int(NUMBER_WORDS.get(note, note))}"
 
     return _NOTES.sub(worth, text)
 
@@ -114,7 +105,7 @@ def of_form(text: str) -> Reading | None:
 
 
 def _figures(text: str) -> list[str]:
-    return [one.replace(",", "").rstrip(".") for one in _FIGURE.findall(re.sub(r",(?!\d{3}\b)", " ", text))]
+    return [one.replace(",", "") for one in _FIGURE.findall(re.sub(r",(?!\d{3}\b)", " ", text))]
 
 
 def _left_over(text: str) -> str | None:

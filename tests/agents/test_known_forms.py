@@ -70,6 +70,9 @@ def test_what_is_no_such_form_is_left_to_others(text: str) -> None:
         ("handed her a fiver for it", "handed her 5 for it"),
         ("Bought with a 50 dollar bill, what change?", "Bought with 50, what change?"),
         ("with three ten euro notes.", "with 30."),
+        ("with a hundred.", "with 100."),
+        ("with two fifties and 3 coins", "with 100 and 3 coins"),
+        ("with 3 20s.", "with 60."),
         ("with a 5.5 cubic metre skip", None),
         ("with a ten percent discount", None),
         ("with a twenty minute delay", None),
@@ -85,3 +88,10 @@ def test_change_from_notes() -> None:
     found = computed("Paid for 3 bags of bark at 6.49 and a trowel at 8.95 with two twenties. How much change?")
     assert found is not None
     assert value_of(found) == pytest.approx(11.58)
+
+
+def test_whether_any_are_left_is_no_number() -> None:
+    text = "I've 100 jar lids and want to pack them in bags of 12. Are any left over?"
+    assert of_form(text) is not None
+    found = computed(text)
+    assert found is None or "mod" not in found.arguments["expression"]
